@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The one place outside exec/jit/ that knows which machine this is compiled for. */
+#ifndef INLAY_BASE_ARCH_H
+#define INLAY_BASE_ARCH_H
+
+#include <ucontext.h>
+
+#include "base/types.h"
+
+#if defined(__x86_64__)
+#define ARCH_NAME "x86_64"
+#define ARCH_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
+#define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
+	".type arch_copy_bytes,@function\narch_copy_bytes:\n" \
+	"	mov %rdx, %rcx\n" \
+	".globl arch_copy_begin\n.hidden arch_copy_begin\narch_copy_begin:\n" \
+	"1:	cmp $8, %rcx\n	jb 2f\n	mov (%rsi), %rax\n	mov %rax, (%rdi)\n" \
+	"	add $8, %rsi\n	add $8, %rdi\n	sub $8, %rcx\n	jmp 1b\n" \
+	"2:	test %rcx, %rcx\n	jz arch_copy_fixup\n	mov (%rsi), %al\n	mov %al, (%rdi)\n" \
+	"	inc %rsi\n	inc %rdi\n	dec %rcx\n	jmp 2b\n" \
+	".globl arch_copy_end\n.hidden arch_copy_end\narch_copy_end:\n" \
+	".globl arch_copy_fixup\n.hidden arch_copy_fixup\narch_copy_fixup:\n" \
+	"	mov %rcx, %rax\n	ret\n" \
+	".size arch_copy_bytes,.-arch_copy_bytes\n")
+#elif defined(__aarch64__)
+#define ARCH_NAME "arm64"
+#define ARCH_UC_PC(uc) ((uc)->uc_mcontext.pc)
+#define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
+	".type arch_copy_bytes,%function\narch_copy_bytes:\n" \
+	".globl arch_copy_begin\n.hidden arch_copy_begin\narch_copy_begin:\n" \
+	"1:	cmp x2, #8\n	b.lo 2f\n	ldr x3, [x1]\n	str x3, [x0]\n" \
+	"	add x1, x1, #8\n	add x0, x0, #8\n	sub x2, x2, #8\n	b 1b\n" \
+	"2:	cbz x2, arch_copy_fixup\n	ldrb w3, [x1], #1\n	strb w3, [x0], #1\n" \
+	"	sub x2, x2, #1\n	b 2b\n" \
+	".globl arch_copy_end\n.hidden arch_copy_end\narch_copy_end:\n" \
+	".globl arch_copy_fixup\n.hidden arch_copy_fixup\narch_copy_fixup:\n" \
+	"	mov x0, x2\n	ret\n" \
+	".size arch_copy_bytes,.-arch_copy_bytes\n")
+#else
+#error "inlay supports x86-64 and arm64"
+#endif
+
+/*
+ * ARCH_COPY_ASM defines it, in base/probe.c. Fault-safe copy of n bytes, one at a time; returns the number of bytes NOT copied. arch_copy_fixup is where the fault
+ * handler sends a thread whose program counter lies in [arch_copy_begin, arch_copy_end): it returns with the rest still
+ * to do in the return register.
+ */
+size_t arch_copy_bytes(void *dst, const void *src, size_t n);
+extern const char arch_copy_begin[], arch_copy_end[], arch_copy_fixup[];
+
+#endif
