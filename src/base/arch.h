@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__)
 #define ARCH_NAME "x86_64"
+#define ARCH_AUDIT 0xc000003e /* AUDIT_ARCH_X86_64, for seccomp filters */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,@function\narch_copy_bytes:\n" \
@@ -24,6 +25,7 @@
 	".size arch_copy_bytes,.-arch_copy_bytes\n")
 #elif defined(__aarch64__)
 #define ARCH_NAME "arm64"
+#define ARCH_AUDIT 0xc00000b7 /* AUDIT_ARCH_AARCH64 */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.pc)
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,%function\narch_copy_bytes:\n" \

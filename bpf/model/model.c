@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0)
+/*
+ * inlay's own model of kernel types: what programs see in the user engine. Compiled for its BTF only, which is built
+ * into the library. It holds only what the simulated machine really fills in (src/env/), so that a program that wants
+ * another field is refused at load by name. Names and types are Linux 6.18's; offsets are ours (CO-RE finds them).
+ */
+typedef _Bool bool;
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef int pid_t;
+
+#define __rcu __attribute__((btf_type_tag("rcu")))
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct thread_info {
+	u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	int on_cpu;
+	int prio;
+	pid_t pid;
+	pid_t tgid;
+	struct task_struct __rcu *real_parent;
+	struct task_struct *group_leader;
+	char comm[16];
+	struct css_set __rcu *cgroups;
+};
+
+/* Contexts that programs and libbpf name. */
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
+
+struct bpf_local_storage;
+
+/* Tracepoints the machine fires (src/replay/), with Linux 6.18's arguments. */
+typedef void (*btf_trace_sched_switch)(void *__data, bool preempt, struct task_struct *prev,
+				       struct task_struct *next, unsigned int prev_state);
+typedef void (*btf_trace_sched_wakeup)(void *__data, struct task_struct *p);
+typedef void (*btf_trace_sched_wakeup_new)(void *__data, struct task_struct *p);
+typedef void (*btf_trace_sched_waking)(void *__data, struct task_struct *p);
+typedef void (*btf_trace_sched_process_fork)(void *__data, struct task_struct *parent,
+					     struct task_struct *child);
+typedef void (*btf_trace_sched_process_exit)(void *__data, struct task_struct *p, bool group_dead);
+typedef void (*btf_trace_sched_migrate_task)(void *__data, struct task_struct *p, int dest_cpu);
+
+/* Referenced once, so that the compiler describes them. */
+struct inlay_model {
+	btf_trace_sched_switch *sched_switch;
+	btf_trace_sched_wakeup *sched_wakeup;
+	btf_trace_sched_wakeup_new *sched_wakeup_new;
+	btf_trace_sched_waking *sched_waking;
+	btf_trace_sched_process_fork *sched_process_fork;
+	btf_trace_sched_process_exit *sched_process_exit;
+	btf_trace_sched_migrate_task *sched_migrate_task;
+	struct bpf_raw_tracepoint_args *raw_tp_args;
+	struct bpf_local_storage *local_storage;
+	u8 *t0;
+	u16 *t1;
+	s32 *t2;
+	s64 *t3;
+	__s8 *t4;
+	__s16 *t5;
+};
+
+struct inlay_model inlay_model;
