@@ -20,6 +20,7 @@ __attribute__((format(printf, 2, 3), unused)) static bool ok(bool cond, const ch
 	vprintf(fmt, args);
 	va_end(args);
 	putchar('\n');
+	fflush(stdout); /* a crash must not take the lines before it along */
 	tap_failed += !cond;
 	return cond;
 }

@@ -57,8 +57,6 @@ struct bpf_raw_tracepoint_args {
 	__u64 args[0];
 };
 
-struct bpf_local_storage;
-
 /* Tracepoints the machine fires (src/replay/), with Linux 6.18's arguments. */
 typedef void (*btf_trace_sched_switch)(void *__data, bool preempt, struct task_struct *prev,
 				       struct task_struct *next, unsigned int prev_state);
@@ -79,14 +77,20 @@ struct inlay_model {
 	btf_trace_sched_process_fork *sched_process_fork;
 	btf_trace_sched_process_exit *sched_process_exit;
 	btf_trace_sched_migrate_task *sched_migrate_task;
-	struct bpf_raw_tracepoint_args *raw_tp_args;
-	struct bpf_local_storage *local_storage;
+	/* by value: what is only pointed to is described as a forward declaration */
+	struct css_set css_set;
+	struct cgroup cgroup;
+	struct kernfs_node kernfs_node;
 	u8 *t0;
 	u16 *t1;
 	s32 *t2;
 	s64 *t3;
 	__s8 *t4;
 	__s16 *t5;
+	struct bpf_raw_tracepoint_args raw_tp_args; /* last: it has no size */
 };
 
-struct inlay_model inlay_model;
+/* By a function: the section of a variable would need a size that only a linker knows. */
+void inlay_model(struct inlay_model *model)
+{
+}

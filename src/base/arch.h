@@ -11,6 +11,7 @@
 #define ARCH_NAME "x86_64"
 #define ARCH_AUDIT 0xc000003e /* AUDIT_ARCH_X86_64, for seccomp filters */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
+#define arch_relax() __builtin_ia32_pause() /* in a loop that waits for another CPU */
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,@function\narch_copy_bytes:\n" \
 	"	mov %rdx, %rcx\n" \
@@ -27,6 +28,7 @@
 #define ARCH_NAME "arm64"
 #define ARCH_AUDIT 0xc00000b7 /* AUDIT_ARCH_AARCH64 */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.pc)
+#define arch_relax() __asm__ volatile("yield")
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,%function\narch_copy_bytes:\n" \
 	".globl arch_copy_begin\n.hidden arch_copy_begin\narch_copy_begin:\n" \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/probe.h"
 #include "btf/btf.h"
 #include "env/env_int.h"
 
@@ -39,6 +40,8 @@ static int init_vcpus(struct env *env, u64 seed)
 	return 0;
 }
 
+_Static_assert(sizeof(struct env_tls) <= 64, "one cache line: compiled code reads it through one base");
+
 int env_create(const struct env_opts *opts, struct env **ret_env)
 {
 	struct env *env;
@@ -47,6 +50,8 @@ int env_create(const struct env_opts *opts, struct env **ret_env)
 	if (!opts->nr_cpus || opts->nr_cpus > ENV_MAX_CPUS || !opts->btf)
 		return -EINVAL;
 	err = rcu_init();
+	if (!err)
+		err = probe_init();
 	if (err)
 		return err;
 	env = calloc(1, sizeof(*env));

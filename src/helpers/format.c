@@ -13,7 +13,7 @@ struct out {
 };
 
 struct spec {
-	bool minus, plus, space, zero, alt;
+	bool minus, plus, space, zero;
 	u32 width;
 	u8 bytes; /* of the argument */
 };
@@ -63,8 +63,6 @@ static void put_number(struct out *o, const struct spec *s, u64 v, u32 base, boo
 	}
 	if (is_signed)
 		prefix = neg ? "-" : s->plus ? "+" : s->space ? " " : "";
-	else if (base == 16 && s->alt)
-		prefix = upper ? "0X" : "0x";
 	do {
 		text[--n] = digits[v % base];
 		v /= base;
@@ -146,8 +144,6 @@ static const char *parse_spec(const char *fmt, struct spec *s)
 			s->space = true;
 		else if (*fmt == '0')
 			s->zero = true;
-		else if (*fmt == '#')
-			s->alt = true;
 		else
 			break;
 	}
@@ -202,7 +198,8 @@ int format_text(char *out, u32 size, const char *fmt, u32 fmt_size, const u64 *a
 	if (!fmt_size || strnlen(fmt, fmt_size) == fmt_size)
 		return -EINVAL;
 	while (*fmt) {
-		if ((*fmt & 0x80) || (*fmt < ' ' && *fmt != '\n' && *fmt != '\t' && *fmt != '\r'))
+		/* UTF-8 may stand in the text; control characters other than white space may not */
+		if (!(*fmt & 0x80) && *fmt < ' ' && !(*fmt >= '\t' && *fmt <= '\r'))
 			return -EINVAL;
 		if (*fmt != '%') {
 			put(&o, *fmt++);

@@ -72,7 +72,9 @@ void map_fini(struct map *map)
 {
 	memfile_fini(&map->mem);
 	btf_put(map->btf);
+	obj_put(map->btf_obj);
 	map->btf = NULL;
+	map->btf_obj = NULL;
 }
 
 bool map_is_const(const struct map *map)

@@ -15,6 +15,7 @@ struct map_ops;
 /* BPF_MAP_CREATE's attribute, already copied and checked for what all types share. */
 struct map_attr {
 	u32 map_type, key_size, value_size, max_entries, map_flags;
+	u32 numa_node; /* looked at only with BPF_F_NUMA_NODE */
 	u64 map_extra;
 	char name[MAP_NAME_LEN];
 	struct btf *btf; /* borrowed; NULL: none */
@@ -28,6 +29,7 @@ struct map {
 	u64 map_extra;
 	char name[MAP_NAME_LEN];
 	struct btf *btf; /* own reference */
+	struct obj *btf_obj; /* its object, own reference; NULL: none. Set by sys/ */
 	u32 btf_key_type_id, btf_value_type_id;
 	u32 spin_lock_off; /* of a bpf_spin_lock in the value; U32_MAX: none */
 	bool frozen;	   /* bpf(2) may not write any more; set once, instance lock */
@@ -45,6 +47,7 @@ enum map_flag {
 	MAP_INDEXED = 1u << 4,	     /* keys are indexes below max_entries that always exist: a constant one is never absent */
 	MAP_SLEEPABLE_OK = 1u << 5,
 	MAP_IN_TRACING_OK = 1u << 6,
+	MAP_HAS_EXTRA = 1u << 7,     /* map_extra means something; for others it must be 0 */
 };
 
 /*

@@ -38,6 +38,7 @@ struct test_run {
 	u32 ctx_size_out;
 	u32 flags, cpu, batch_size;
 	u32 repeat;
+	bool want_data_out; /* the caller gave room for data_out */
 	u32 retval;   /* result */
 	u32 duration; /* result: ns, mean of a run */
 };

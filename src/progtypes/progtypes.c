@@ -130,10 +130,9 @@ int progtype_raw_tp_test_run(struct prog *prog, struct test_run *run)
 	u32 cpu = 0;
 
 	/* the kernel's rules for this type: no packet, no output, no repeat */
-	if (run->data_in || run->data_size_in || run->ctx_out || run->ctx_size_out || run->repeat || run->batch_size)
+	if (run->data_in || run->want_data_out || run->ctx_out || run->ctx_size_out || run->repeat || run->batch_size)
 		return -EINVAL;
-	if (run->flags & ~BPF_F_TEST_RUN_ON_CPU)
-		return -EINVAL;
+	/* Linux takes unknown flags here */
 	if (run->ctx_size_in < prog->max_ctx_offset || run->ctx_size_in > sizeof(args))
 		return -EINVAL;
 	if (run->flags & BPF_F_TEST_RUN_ON_CPU) {

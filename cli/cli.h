@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The commands, one cmd_*.c each. */
+#ifndef INLAY_CLI_CLI_H
+#define INLAY_CLI_CLI_H
+
+#include "opt.h"
+
+extern const struct cli_command cmd_runqslower, cmd_run, cmd_check, cmd_dump;
+
+/* "inlay: …" on standard error, one line. Returns CLI_FAILED. */
+int cli_fail(const char *fmt, ...) __printf_like(1, 2);
+/* As cli_fail(), for a mistake on the command line. Returns CLI_USAGE. */
+int cli_usage(const struct cli_command *cmd, const char *fmt, ...) __printf_like(2, 3);
+
+#endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* runqslower on the running kernel: attaches, reads until the time is up or a signal says so, looks who still waits. */
+#include "rqs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "cli.h"
+
+#define LIVE_RING_ENTRIES (1u << 15) /* 1 MiB a CPU */
+#define LIVE_ROW_BYTES	  (1u << 22)
+#define POLL_MAX_MS	  100
+#define POLL_MIN_MS	  5
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	stopped = 1;
+}
+
+/* SIGPIPE is ignored everywhere (main.c): a reader that goes away ends the run as a signal does, in order. */
+static void catch_signals(void)
+{
+	struct sigaction stop = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+}
+
+static u64 clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* Whoever is listed with -p or -t must exist: a filter that matches nothing looks like a quiet machine. */
+static int check_target(const struct rqs_opts *o)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u", o->tgid ? o->tgid : o->tid);
+	if ((o->tgid || o->tid) && access(path, F_OK))
+		return cli_fail("no %s %u is running (%s)", o->tgid ? "process" : "task", o->tgid ? o->tgid : o->tid,
+				o->tgid ? "-p" : "-t");
+	if (o->tgid) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%u", o->tgid, o->tgid);
+		if (access(path, F_OK))
+			return cli_fail("%u is a thread, not a process: use -t %u", o->tgid, o->tgid);
+	}
+	return CLI_OK;
+}
+
+/* A cgroup's id is its directory's inode number; a number is taken as the id. */
+static int find_cgroup(struct rqs *rqs)
+{
+	const char *name = rqs->opts->cgroup;
+	struct strbuf path = STRBUF_INIT, why = STRBUF_INIT;
+	struct stat st;
+	int rc = CLI_OK, error;
+
+	if (!name)
+		return CLI_OK;
+	strbuf_printf(&path, "%s%s%s", strncmp(name, "/sys/fs/cgroup", 14) ? "/sys/fs/cgroup" : "",
+		      name[0] == '/' ? "" : "/", name);
+	error = stat(strbuf_str(&path), &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+	if (!error)
+		rqs->config.cgroup_id = st.st_ino;
+	else if (cli_parse_u64(name, &rqs->config.cgroup_id, &why))
+		rc = cli_fail("--cgroup: no cgroup %s (%s: %s)", name, strbuf_str(&path), strerror(error));
+	strbuf_fini(&path);
+	strbuf_fini(&why);
+	return rc;
+}
+
+/* May this process load BPF at all? Said in one line before libbpf says it in four. */
+static int check_privilege(void)
+{
+	char text[4096];
+	unsigned long long caps = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(text, sizeof(text), f))
+		if (sscanf(text, "CapEff: %llx", &caps) == 1)
+			break;
+	if (f)
+		fclose(f);
+	/* CAP_SYS_ADMIN 21, or CAP_PERFMON 38 and CAP_BPF 39 */
+	if (caps >> 21 & 1 || ((caps >> 38 & 1) && (caps >> 39 & 1)))
+		return CLI_OK;
+	return cli_fail("a live run loads BPF into the kernel, which needs root (or CAP_BPF and CAP_PERFMON); "
+			"a recording needs nothing: inlay runqslower -i FILE");
+}
+
+/* How full the fullest history ring got since the last look, 0..1. */
+static double ring_fill(const struct rqs *rqs, u64 *last)
+{
+	double fill = 0;
+
+	for (u32 i = 0; i < rqs->nr_cpus; i++) {
+		u64 pos = rqs_bpf_cpu(&rqs->bpf[0], i)->pos;
+		double f = (double)(pos - last[i]) / LIVE_RING_ENTRIES;
+
+		fill = max_of(fill, f);
+		last[i] = pos;
+	}
+	return fill;
+}
+
+static int live_loop(struct rqs *rqs, u64 until)
+{
+	u64 last[1024] = {};
+	int wait = POLL_MAX_MS / 2, rc = 0;
+
+	while (!rc && !stopped) {
+		u64 now = clock_ns(CLOCK_MONOTONIC);
+		double fill;
+
+		if (until && now >= until)
+			break;
+		if (until && until - now < wait * 1000000ULL)
+			rc = ring_buffer__poll(rqs->bpf[0].ring, (until - now) / 1000000 + 1);
+		else
+			rc = ring_buffer__poll(rqs->bpf[0].ring, wait);
+		rc = rc < 0 && rc != -EINTR ? rc : rqs_collect(rqs);
+		if (!rc)
+			rc = rqs_maybe_reduce(rqs, now);
+		if (fflush(stdout))
+			stopped = 1;
+		fill = rqs->nr_cpus <= ARRAY_SIZE(last) ? ring_fill(rqs, last) : 1;
+		if (fill > 0.25 && wait > POLL_MIN_MS)
+			wait = max_of(wait / 2, POLL_MIN_MS);
+		else if (fill < 0.05 && wait < POLL_MAX_MS)
+			wait = min_of(wait * 2, POLL_MAX_MS);
+	}
+	return rc;
+}
+
+static int live_run(struct rqs *rqs)
+{
+	int status = rqs_start(rqs, LIVE_RING_ENTRIES, LIVE_ROW_BYTES), rc;
+
+	if (status)
+		return status;
+	rqs->start_ns = clock_ns(CLOCK_MONOTONIC);
+	rqs->wall_offset = clock_ns(CLOCK_REALTIME) - rqs->start_ns;
+	rqs->history = rqs_history_create(rqs->nr_cpus, rqs->start_ns);
+	if (!rqs->history)
+		return cli_fail("out of memory");
+	rqs_output(rqs)->header(rqs);
+	fflush(stdout);
+	rc = live_loop(rqs, rqs->opts->duration_ns ? rqs->start_ns + rqs->opts->duration_ns : 0);
+	if (!rc)
+		rc = rqs_collect(rqs);
+	rqs->end_ns = clock_ns(CLOCK_MONOTONIC);
+	if (!rc)
+		rc = rqs_find_open(rqs, rqs->end_ns);
+	if (rc)
+		return cli_fail("reading the rows: %s", strerror(-rc));
+	return rqs_finish(rqs);
+}
+
+int rqs_run_live(struct rqs *rqs)
+{
+	int status = cli_engine_create(rqs->g, "kernel", NULL, &rqs->engine), nr;
+
+	if (status)
+		return status;
+	if (rqs->engine->inlay)
+		status = cli_usage(NULL, "--engine user runs nothing by itself: runqslower needs a recording (-i FILE)");
+	if (!status)
+		status = check_privilege();
+	if (!status)
+		status = check_target(rqs->opts);
+	if (!status)
+		status = find_cgroup(rqs);
+	if (status)
+		goto out;
+	nr = libbpf_num_possible_cpus();
+	if (nr < 0) {
+		status = cli_fail("number of CPUs: %s", strerror(-nr));
+		goto out;
+	}
+	rqs->live = true;
+	rqs->nr_cpus = nr;
+	rqs->waking = rqs->opts->metric == RQS_METRIC_WAKING;
+	rqs->ts_decimals = 6;
+	rqs->config.self_tgid = getpid();
+	rqs_configure(rqs);
+	catch_signals();
+	cli_engine_enter(rqs->engine);
+	status = live_run(rqs);
+	rqs_fini(rqs);
+	cli_engine_leave(rqs->engine);
+out:
+	cli_engine_destroy(rqs->engine);
+	return status;
+}

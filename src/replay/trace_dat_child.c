@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The child of the trace.dat reader: libtracecmd's records, merged by time and decoded. Only code that may die. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <trace-cmd.h>
+
+#include "replay/child.h"
+#include "replay/dat_int.h"
+#include "replay/tep.h"
+
+struct stream {
+	struct tep_record *record;
+	int cpu;
+};
+
+struct dat_child {
+	const struct dat_job *job;
+	int out;
+	struct tracecmd_input *handle, *top;
+	struct tep_handle *tep;
+	struct rec_formats formats;
+	struct stream *heap;
+	u32 nr_heap;
+	struct {
+		struct dat_msg head;
+		struct rec_event ev[DAT_BATCH];
+	} batch;
+	u32 nr_batch;
+	u64 ticks;
+};
+
+static bool send(struct dat_child *dc, u32 kind, const void *data, u32 size)
+{
+	struct dat_msg head = {kind, size};
+
+	return rec_child_write(dc->out, &head, sizeof(head)) && rec_child_write(dc->out, data, size);
+}
+
+static bool send_error(struct dat_child *dc, const char *fmt, ...) __printf_like(2, 3);
+static bool send_error(struct dat_child *dc, const char *fmt, ...)
+{
+	struct strbuf b = STRBUF_INIT;
+	va_list args;
+
+	va_start(args, fmt);
+	strbuf_vprintf(&b, fmt, args);
+	va_end(args);
+	send(dc, DAT_MSG_ERROR, strbuf_str(&b), min_of(b.len, (size_t)DAT_ERROR_MAX));
+	strbuf_fini(&b);
+	return false;
+}
+
+static bool tick(struct dat_child *dc, const struct tep_record *r)
+{
+	u64 offset = r->offset;
+
+	dc->job->shared->offset = offset;
+	return ++dc->ticks % DAT_TICK_EVERY || send(dc, DAT_MSG_TICK, &offset, sizeof(offset));
+}
+
+static bool record_too_short(struct dat_child *dc, enum rec_event_type type, const struct tep_record *r)
+{
+	return send_error(dc, "damaged: the %s event at offset %llu has only %d bytes", rec_event_name(type),
+			  r->offset, r->size);
+}
+
+static u64 missed_count(const struct tep_record *r)
+{
+	return r->missed_events > 0 ? r->missed_events : 0; /* negative: the kernel does not know */
+}
+
+/* First pass, a CPU after the other: order does not matter for counting. */
+static bool scan_record(struct dat_child *dc, struct tep_record *r, struct dat_scan *scan)
+{
+	enum rec_event_type type = rec_type_of_id(&dc->formats, tep_data_type(dc->tep, r));
+	struct rec_event ev;
+	u32 cpu = r->cpu;
+
+	if (!tick(dc, r))
+		return false;
+	if (cpu >= REC_MAX_CPUS)
+		return send_error(dc, "damaged: an event on CPU %d at offset %llu", r->cpu, r->offset);
+	if (r->missed_events) {
+		scan->events[REC_LOST]++;
+		scan->lost += missed_count(r);
+		scan->lost_gaps_unknown += !missed_count(r);
+	}
+	ev.type = type;
+	if ((type == REC_WAKEUP || type == REC_WAKEUP_NEW || type == REC_WAKING) &&
+	    rec_decode(&dc->formats, type, r->data, r->size, &ev))
+		return record_too_short(dc, type, r);
+	scan->events[ev.type]++;
+	scan->cpu_bits[cpu / 64] |= 1ULL << cpu % 64;
+	if (!scan->last_ts_ns || r->ts < scan->first_ts_ns)
+		scan->first_ts_ns = r->ts;
+	scan->last_ts_ns = max_of(scan->last_ts_ns, (u64)r->ts);
+	return true;
+}
+
+static bool scan_all(struct dat_child *dc)
+{
+	struct dat_scan *scan = calloc(1, sizeof(*scan));
+	struct tep_record *r;
+	bool good = scan != NULL;
+	u32 cpu;
+
+	for (cpu = 0; good && cpu < dc->job->cpus; cpu++) {
+		for (r = tracecmd_read_cpu_first(dc->handle, cpu); r && good;
+		     r = good ? tracecmd_read_data(dc->handle, cpu) : NULL) {
+			good = scan_record(dc, r, scan);
+			tracecmd_free_record(r);
+		}
+	}
+	if (good) {
+		memcpy(scan->formats, dc->formats.f, sizeof(scan->formats));
+		good = send(dc, DAT_MSG_SCAN, scan, sizeof(*scan));
+	}
+	free(scan);
+	return good;
+}
+
+static bool flush_batch(struct dat_child *dc)
+{
+	u32 size = dc->nr_batch * sizeof(dc->batch.ev[0]);
+
+	dc->batch.head = (struct dat_msg){DAT_MSG_EVENTS, size};
+	dc->nr_batch = 0;
+	return !size || rec_child_write(dc->out, &dc->batch, sizeof(dc->batch.head) + size);
+}
+
+static struct rec_event *batch_event(struct dat_child *dc, const struct tep_record *r)
+{
+	struct rec_event *ev;
+
+	if (dc->nr_batch == DAT_BATCH && !flush_batch(dc))
+		return NULL;
+	ev = &dc->batch.ev[dc->nr_batch++];
+	ev->ts_ns = r->ts;
+	ev->cpu = r->cpu;
+	ev->cur_tid = ev->cur_tgid = -1;
+	ev->cgroup_id = 0;
+	return ev;
+}
+
+static bool emit_record(struct dat_child *dc, struct tep_record *r)
+{
+	enum rec_event_type type = rec_type_of_id(&dc->formats, tep_data_type(dc->tep, r));
+	struct rec_event *ev;
+
+	if (!tick(dc, r))
+		return false;
+	if (r->missed_events) {
+		ev = batch_event(dc, r);
+		if (!ev)
+			return false;
+		ev->type = REC_LOST;
+		ev->lost.count = missed_count(r);
+		ev->lost.cpu = r->cpu;
+	}
+	if (type == REC_OTHER && !dc->job->want_other)
+		return true;
+	ev = batch_event(dc, r);
+	if (!ev)
+		return false;
+	if (rec_decode(&dc->formats, type, r->data, r->size, ev))
+		return record_too_short(dc, type, r);
+	ev->cur_tid = tep_data_pid(dc->tep, r);
+	if (ev->type == REC_OTHER && !dc->job->want_other)
+		dc->nr_batch--;
+	return true;
+}
+
+/* Older first; at equal times the lower CPU, as the report of trace-cmd has it. */
+static bool before(const struct stream *a, const struct stream *b)
+{
+	return a->record->ts < b->record->ts || (a->record->ts == b->record->ts && a->cpu < b->cpu);
+}
+
+static void sift_down(struct dat_child *dc, u32 i)
+{
+	struct stream *h = dc->heap, s = h[i];
+	u32 kid;
+
+	while ((kid = 2 * i + 1) < dc->nr_heap) {
+		if (kid + 1 < dc->nr_heap && before(&h[kid + 1], &h[kid]))
+			kid++;
+		if (!before(&h[kid], &s))
+			break;
+		h[i] = h[kid];
+		i = kid;
+	}
+	h[i] = s;
+}
+
+static bool emit_all(struct dat_child *dc)
+{
+	struct stream *top;
+	u32 cpu;
+
+	dc->heap = calloc(dc->job->cpus + 1, sizeof(*dc->heap));
+	if (!dc->heap)
+		return false;
+	for (cpu = 0; cpu < dc->job->cpus; cpu++) {
+		top = &dc->heap[dc->nr_heap];
+		top->cpu = cpu;
+		top->record = tracecmd_read_cpu_first(dc->handle, cpu);
+		dc->nr_heap += top->record != NULL;
+	}
+	for (cpu = dc->nr_heap / 2; cpu-- > 0;)
+		sift_down(dc, cpu);
+	while (dc->nr_heap) {
+		top = &dc->heap[0];
+		if (!emit_record(dc, top->record))
+			return false;
+		tracecmd_free_record(top->record);
+		top->record = tracecmd_read_data(dc->handle, top->cpu);
+		if (!top->record)
+			*top = dc->heap[--dc->nr_heap];
+		if (dc->nr_heap)
+			sift_down(dc, 0);
+	}
+	return flush_batch(dc) && send(dc, DAT_MSG_END, NULL, 0);
+}
+
+int dat_child_run(int in_fd, int out_fd, void *arg)
+{
+	struct dat_child *dc = calloc(1, sizeof(*dc));
+
+	if (!dc)
+		return 1;
+	dc->job = arg;
+	dc->out = out_fd;
+	dc->formats.swap = dc->job->swap;
+	rec_tep_parse(dc->job->text, dc->formats.f);
+	rec_formats_states(&dc->formats, dc->job->text);
+	tracecmd_set_loglevel(TEP_LOG_NONE);
+	dc->top = dc->handle = tracecmd_open_fd(in_fd, TRACECMD_FL_LOAD_NO_PLUGINS);
+	if (dc->job->instance && dc->top)
+		dc->handle = tracecmd_buffer_instance_handle(dc->top, 0);
+	dc->tep = dc->top ? tracecmd_get_tep(dc->top) : NULL;
+	if (!dc->handle || !dc->tep) {
+		send_error(dc, "input unreadable: libtracecmd cannot open it; record again");
+		return 0;
+	}
+	/* Nothing is freed: the process ends, and freeing what a hostile file built is one more risk. */
+	return scan_all(dc) && emit_all(dc) ? 0 : 1;
+}

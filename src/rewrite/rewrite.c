@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Runs the passes, and shows their result.
+#include <stdio.h>
+#include <string.h>
+
+#include "object/helper.h"
+#include "object/map.h"
+#include "rewrite/rewrite_int.h"
+
+int rw_xlate(struct prog *prog, struct strbuf *log)
+{
+	static int (*const passes[])(struct prog *, struct strbuf *) = {
+#define PASS(name, ...) rw_pass_##name,
+#include "rewrite/passes.def"
+#undef PASS
+	};
+	size_t i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(passes); i++) {
+		err = passes[i](prog, log);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void rw_user_insns(const struct prog *prog, struct bpf_insn *out)
+{
+	u32 pc;
+
+	for (pc = 0; pc < prog->nr_insns; pc++) {
+		out[pc] = prog->insns[pc];
+		if (BPF_CLASS(out[pc].code) != BPF_LDX)
+			continue;
+		if (BPF_MODE(out[pc].code) == ISA_PROBE_MEM)
+			out[pc].code = BPF_LDX | BPF_MEM | BPF_SIZE(out[pc].code);
+		else if (BPF_MODE(out[pc].code) == ISA_PROBE_MEMSX)
+			out[pc].code = BPF_LDX | BPF_MEMSX | BPF_SIZE(out[pc].code);
+	}
+}
+
+static bool call_name(void *ctx, const struct bpf_insn *insn, char *buf, size_t n)
+{
+	const struct prog *prog = ctx;
+	const char *name;
+	u32 i, target, pc = insn - prog->insns;
+	char tag[2 * sizeof(prog->tag) + 1];
+
+	if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
+		return false;
+	if (insn->src_reg == 0) {
+		snprintf(buf, n, "%s", helper_name(insn->imm));
+		return true;
+	}
+	if (pc >= prog->nr_insns)
+		return false;
+	target = pc + 1 + insn->imm;
+	for (i = 0; i < prog->nr_subprogs; i++)
+		if (prog->subprogs[i].start == target)
+			break;
+	name = i < prog->nr_subprogs ? prog->subprogs[i].name : NULL;
+	for (i = 0; i < sizeof(prog->tag); i++)
+		snprintf(tag + 2 * i, 3, "%02x", prog->tag[i]);
+	snprintf(buf, n, "%+d#bpf_prog_%s_%s", insn->imm, tag, name && *name ? name : "F");
+	return true;
+}
+
+static bool imm64_name(void *ctx, const struct bpf_insn *insn, char *buf, size_t n)
+{
+	if (insn->src_reg == BPF_PSEUDO_MAP_FD)
+		snprintf(buf, n, "map[id:%d]", insn->imm);
+	else if (insn->src_reg == BPF_PSEUDO_MAP_VALUE)
+		snprintf(buf, n, "map[id:%d][0]+%d", insn->imm, insn[1].imm);
+	else
+		return false;
+	return true;
+}
+
+struct isa_names rw_names(const struct prog *prog)
+{
+	return (struct isa_names){ .ctx = (void *)prog, .call = call_name, .imm64 = imm64_name };
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the program the verifier judged to the one that runs, *xlated*: what Linux's own fixups make of it. Reads the
+ * verifier's facts, keeps facts, subprograms, function and line tables in step with the instructions.
+ *
+ * The xlated text stays one that can be shown: loads of maps carry map ids, calls the helper's number; what they are at
+ * run time stands in the facts. Where Linux goes further (division guards, inlined lookups, the may_goto counter) the
+ * engines do it themselves.
+ */
+#ifndef INLAY_REWRITE_REWRITE_H
+#define INLAY_REWRITE_REWRITE_H
+
+#include "base/strbuf.h"
+#include "isa/disasm.h"
+#include "object/prog.h"
+
+/*
+ * Runs all passes (passes.def) over a program vrf_check() has accepted. 0 or -errno (-ERANGE: a jump no longer reaches),
+ * reason to log, which may be NULL. On error the program is still consistent, but must not run.
+ * Not for a program that is visible to others yet.
+ */
+int rw_xlate(struct prog *prog, struct strbuf *log);
+
+/*
+ * Facts and subprograms for a bare program nobody verified: everything is seen, memory is taken for plain, helpers are
+ * found by number. Refuses what has no meaning at all (unknown instructions, jumps out of the program, a program that
+ * does not end in a jump or exit), -EINVAL with a reason in log. For engines' tests and conformance suites only.
+ */
+int rw_assume(struct prog *prog, struct strbuf *log);
+
+/* The xlated program as BPF_OBJ_GET_INFO_BY_FD shows it: no internal instructions. out: prog->nr_insns slots. */
+void rw_user_insns(const struct prog *prog, struct bpf_insn *out);
+
+/* For isa_disasm() of a slot of prog->insns: bpftool's words for callees and loads. The program must outlive it. */
+struct isa_names rw_names(const struct prog *prog);
+
+#endif
