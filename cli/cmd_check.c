@@ -229,7 +229,7 @@ static void print_end(const struct check *c)
 		return;
 	printf("\n%u accepted, %u refused", c->accepted, c->refused);
 	if (c->unreadable)
-		printf(", %u objects could not be read", c->unreadable);
+		printf(", %u object%s could not be read", c->unreadable, c->unreadable == 1 ? "" : "s");
 	putchar('\n');
 }
 

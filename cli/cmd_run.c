@@ -84,8 +84,12 @@ static int explain_load(struct run *r, int err)
 	const char *name, *type;
 	int refused = 0;
 
-	strbuf_puts(&why, "");
 	cli_object_reason(&why);
+	if (strstr(strbuf_str(&why), "missing BPF prog type")) { /* a section that says no type */
+		cli_fail("%s: %s", r->obj.path, strbuf_str(&why));
+		strbuf_fini(&why);
+		return CLI_FAILED;
+	}
 	for (size_t i = 0; cli_object_program(r->open, i, &name, &type); i++) {
 		struct cli_verdict v;
 
@@ -219,6 +223,20 @@ static int test_run(const struct run *r, int fd, struct bpf_test_run_opts *t)
 	return 0;
 }
 
+static int cannot_run(const struct run *r, const struct bpf_program *prog, int rc)
+{
+	const char *type = libbpf_bpf_prog_type_str(bpf_program__type(prog)), *hint = "";
+
+	if (rc == -LINUX_ENOTSUPP || rc == -EFAULT)
+		hint = "; replay a recording through it: -i FILE";
+	else if (rc == -EINVAL && !r->opts->ctx_in && bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT)
+		hint = "; give it arguments: --ctx-in FILE, 8 bytes each";
+	else if (rc == -EINVAL && !r->opts->data_in && bpf_program__type(prog) != BPF_PROG_TYPE_RAW_TRACEPOINT)
+		hint = "; give it a packet: --data-in FILE, 14 bytes or more";
+	return cli_fail("%s: %s cannot be run like this (%s program: %s)%s", r->obj.path, bpf_program__name(prog),
+			type ? type : "unknown", strerror(rc == -LINUX_ENOTSUPP ? EOPNOTSUPP : -rc), hint);
+}
+
 static int run_once(struct run *r)
 {
 	struct cli_bytes data = {}, ctx = {}, data_out = {}, ctx_out = {};
@@ -246,11 +264,7 @@ static int run_once(struct run *r)
 	t.ctx_size_out = ctx_out.size;
 	rc = test_run(r, bpf_program__fd(prog), &t);
 	if (rc) {
-		const char *type = libbpf_bpf_prog_type_str(bpf_program__type(prog));
-
-		status = cli_fail("%s: %s cannot be run like this (%s program: %s)%s", r->obj.path,
-				  bpf_program__name(prog), type ? type : "unknown", strerror(rc == -524 ? EOPNOTSUPP : -rc),
-				  rc == -524 || rc == -EFAULT ? "; replay a recording through it: -i FILE" : "");
+		status = cannot_run(r, prog, rc);
 		goto out;
 	}
 	print_program(r, prog, &t.retval);

@@ -103,6 +103,19 @@ static bool is_zero(const u8 *data, size_t size)
 	return true;
 }
 
+/* The maps behind global variables have no key type; their only key is 0. */
+static void print_key(const struct dump *d, const u8 *key)
+{
+	u32 id = bpf_map__btf_key_type_id(d->map), number;
+
+	if (id || d->key_size != sizeof(number)) {
+		btf_data_print(stdout, d->btf, id, key, d->key_size);
+		return;
+	}
+	memcpy(&number, key, sizeof(number));
+	printf("%u", number);
+}
+
 static int dump_keys(struct dump *d)
 {
 	enum bpf_map_type type = bpf_map__type(d->map);
@@ -123,7 +136,7 @@ static int dump_keys(struct dump *d)
 		if (array && nr > 1 && is_zero(d->value, d->buf_size))
 			continue;
 		entry_begin(d);
-		btf_data_print(stdout, d->btf, bpf_map__btf_key_type_id(d->map), key, d->key_size);
+		print_key(d, key);
 		entry_value(d);
 	}
 	free(keys);

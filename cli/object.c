@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf/elfcheck.h"
+#include "object/map.h"
 
 #define MAX_OBJECT (256u << 20)
 #define LOG_SIZE   (16u << 20) /* of a full log; the most Linux takes is 1 GiB, but nobody reads that */
@@ -215,6 +216,30 @@ static void read_reason(const char *log, struct cli_verdict *v)
 	}
 }
 
+/* What libbpf said; where it could not create a map, also what kind of map that is. */
+static void explain(struct bpf_object *open, const struct cli_engine *engine, struct strbuf *reason)
+{
+	struct bpf_map *map;
+
+	cli_object_reason(reason);
+	if (!open || !strstr(strbuf_str(reason), "failed to create"))
+		return;
+	bpf_object__for_each_map(map, open) {
+		const char *type = libbpf_bpf_map_type_str(bpf_map__type(map));
+		char quoted[64];
+
+		snprintf(quoted, sizeof(quoted), "map '%s'", bpf_map__name(map));
+		if (strncmp(strbuf_str(reason), quoted, strlen(quoted)))
+			continue;
+		if (engine->inlay && !map_type_ops(bpf_map__type(map)))
+			strbuf_printf(reason, ": inlay has no maps of type %s (%d)", type ? type : "unknown",
+				      bpf_map__type(map));
+		else
+			strbuf_printf(reason, " (type %s)", type ? type : "unknown");
+		return;
+	}
+}
+
 struct attempt {
 	struct bpf_object *open;
 	struct bpf_program *prog;
@@ -260,7 +285,7 @@ int cli_object_judge(const struct cli_object *obj, const struct cli_engine *engi
 		if (a.err && log[0])
 			read_reason(log, ret);
 		if (!ret->reason.len)
-			cli_object_reason(&ret->reason);
+			explain(a.open, engine, &ret->reason);
 	}
 	if (ret_open && !ret->err) {
 		bpf_program__set_log_buf(a.prog, NULL, 0);

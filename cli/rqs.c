@@ -42,12 +42,18 @@ static bool has_typed_tracepoints(void)
 	return yes;
 }
 
+/* Of the objects that run for --profile only the first one's rows count. */
+static int drop_row(void *ctx, void *data, size_t size)
+{
+	return 0;
+}
+
 static int try_load(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o, struct strbuf *err)
 {
 	int rc;
 
 	strbuf_reset(err);
-	rc = rqs_bpf_load(bpf, o, rqs_take_row, rqs, err);
+	rc = rqs_bpf_load(bpf, o, bpf == rqs->bpf ? rqs_take_row : drop_row, rqs, err);
 	if (rc)
 		rqs_bpf_unload(bpf);
 	return rc;

@@ -27,7 +27,7 @@ struct chunk {
 	u64 start;     /* ns, of the first entry */
 	u32 nr;	       /* entries in raw, or sums */
 	struct rqs_ran *raw;   /* NULL: reduced */
-	struct rqs_share *sum; /* by ascending tid */
+	struct rqs_share *sum; /* one a task, in no order */
 };
 
 struct hist_cpu {
@@ -365,13 +365,6 @@ static bool any_start(const u64 *starts, u32 nr, u64 from, u64 to)
 	return lo < nr && starts[lo] < to;
 }
 
-static int by_tid(const void *a, const void *b)
-{
-	const struct rqs_share *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
 /* Replaces a's detail by sums, and adds b's (the chunk after it, or NULL), which ends at `end`. */
 static int chunk_merge(struct rqs_history *h, struct chunk *a, struct chunk *b, u64 end, struct rqs_shares *s)
 {
@@ -388,7 +381,6 @@ static int chunk_merge(struct rqs_history *h, struct chunk *a, struct chunk *b, 
 		return -ENOMEM;
 	if (s->nr)
 		memcpy(sum, s->s, s->nr * sizeof(*sum));
-	qsort(sum, s->nr, sizeof(*sum), by_tid);
 	raw += b && b->raw ? b->nr : 0;
 	h->raw_entries -= raw;
 	free(a->raw);

@@ -57,7 +57,7 @@ static void look_at(struct replay_run *run, const struct rec_event *ev)
 
 	switch ((enum rec_event_type)ev->type) {
 	case REC_SWITCH:
-		run->target_seen |= o->tid == (u32)ev->sw.next_tid || o->tid == (u32)ev->sw.prev_tid;
+		run->target_seen |= o->tid && (o->tid == (u32)ev->sw.next_tid || o->tid == (u32)ev->sw.prev_tid);
 		break;
 	case REC_WAKEUP:
 	case REC_WAKEUP_NEW:
@@ -65,7 +65,7 @@ static void look_at(struct replay_run *run, const struct rec_event *ev)
 		if ((ev->type == REC_WAKEUP && run->rqs->waking) || (ev->type == REC_WAKING && !run->rqs->waking))
 			break;
 		rqs_history_saw(h, ev->wakeup.tid, before);
-		run->target_seen |= o->tid == (u32)ev->wakeup.tid;
+		run->target_seen |= o->tid && o->tid == (u32)ev->wakeup.tid;
 		break;
 	case REC_FORK:
 		rqs_history_saw(h, ev->fork.child_tid, before);

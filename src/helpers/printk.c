@@ -37,7 +37,7 @@ const struct helper_desc helper_trace_printk = {
 	.fn = trace_printk,
 	.flags = HELPER_GPL,
 	.ret = RET_INTEGER,
-	.arg = { ARG_PTR_TO_MEM | MEM_RDONLY, ARG_CONST_SIZE, ARG_ANYTHING, ARG_ANYTHING, ARG_ANYTHING },
+	.arg = { ARG_PTR_TO_MEM | MEM_RDONLY, ARG_CONST_SIZE },
 };
 
 static bool bad_data(u64 data, u64 data_len)

@@ -69,7 +69,7 @@ static u64 key_word(const struct hash_map *h, const void *key, u32 i)
 }
 
 /* Guarantee 4: the same even seq before and after means that all of what was compared belongs to one key. */
-static bool matches(const struct hash_map *h, const struct hash_elem *e, u32 hash, const void *key)
+static inline bool matches(const struct hash_map *h, const struct hash_elem *e, u32 hash, const void *key)
 {
 	u32 seq = __atomic_load_n(&e->seq, __ATOMIC_ACQUIRE), i;
 
@@ -79,6 +79,11 @@ static bool matches(const struct hash_map *h, const struct hash_elem *e, u32 has
 		if (__atomic_load_n(&e->key[i], __ATOMIC_ACQUIRE) != key_word(h, key, i))
 			return false;
 	return __atomic_load_n(&e->seq, __ATOMIC_RELAXED) == seq;
+}
+
+bool hash_matches(const struct hash_map *h, const struct hash_elem *e, u32 hash, const void *key)
+{
+	return matches(h, e, hash, key);
 }
 
 struct hash_elem *hash_find(const struct hash_map *h, const void *key)

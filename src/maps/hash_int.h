@@ -52,6 +52,9 @@ int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct m
 void hash_destroy(struct map *map);
 u64 hash_mem_usage(const struct map *map);
 
+/* e holds this key now; e may be an element that somebody is reusing. */
+bool hash_matches(const struct hash_map *h, const struct hash_elem *e, u32 hash, const void *key);
+
 /* Lock-free. The caller is in a read section. */
 struct hash_elem *hash_find(const struct hash_map *h, const void *key);
 

@@ -310,16 +310,14 @@ int lstore_update(void **owner, struct lstore_map *map, const void *value, u64 f
 	return err;
 }
 
-/* Takes the map's element out of s if it is want (NULL: whichever). Whether there was one. */
-static bool take_out(struct lstore *s, struct lstore_map *map, const struct lstore_elem *want)
+/* Takes the map's element out of s. Whether there was one. */
+static bool take_out(struct lstore *s, struct lstore_map *map)
 {
 	struct lstore_elem **slot, *e;
 	u8 mask = map_lock_take(&s->lock);
 
 	slot = slot_of(s, map->slot, false);
 	e = slot ? *slot : NULL;
-	if (e && want && e != want)
-		e = NULL;
 	if (e) {
 		__atomic_store_n(slot, NULL, __ATOMIC_RELEASE);
 		s->nr--;
@@ -335,7 +333,7 @@ int lstore_remove(void **owner, struct lstore_map *map)
 
 	if ((uintptr_t)s <= (uintptr_t)LSTORE_DEAD)
 		return -ENOENT;
-	return take_out(s, map, NULL) ? 0 : -ENOENT;
+	return take_out(s, map) ? 0 : -ENOENT;
 }
 
 /* Drops the elements below a node, or in a leaf. s->lock held. */
@@ -459,7 +457,7 @@ void lstore_map_destroy(struct map *m)
 			s = e ? e->storage : NULL;
 			map_lock_release(&b->lock, mask);
 			if (e)
-				take_out(s, map, e); /* or somebody else just did */
+				take_out(s, map); /* or somebody else just did */
 			rcu_leave();
 			if (!e)
 				break;

@@ -112,5 +112,12 @@ int map_mem_init(struct memfile *mem, const char *name, u64 size)
 
 size_t map_page_size(void)
 {
-	return sysconf(_SC_PAGESIZE);
+	static size_t page; /* atomic; every writer writes the same */
+	size_t size = __atomic_load_n(&page, __ATOMIC_RELAXED);
+
+	if (unlikely(!size)) {
+		size = sysconf(_SC_PAGESIZE);
+		__atomic_store_n(&page, size, __ATOMIC_RELAXED);
+	}
+	return size;
 }

@@ -17,6 +17,7 @@ int inlay_init(struct inlay *inlay, struct env *env, struct btf *vmlinux, const 
 	if (log)
 		inlay->log = *log;
 	pthread_mutex_init(&inlay->lock, NULL);
+	pthread_mutex_init(&inlay->run_lock, NULL);
 	return rcu_init();
 }
 
@@ -29,5 +30,6 @@ void inlay_fini(struct inlay *inlay)
 	for (kind = 0; kind < OBJ_KINDS; kind++)
 		free(inlay->table[kind].slot);
 	btf_put(inlay->vmlinux);
+	pthread_mutex_destroy(&inlay->run_lock);
 	pthread_mutex_destroy(&inlay->lock);
 }

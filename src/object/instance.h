@@ -38,6 +38,7 @@ struct inlay {
 	struct log_sink log;
 	const struct fd_ops *fds;
 	void *fd_state;		  /* world/'s */
+	pthread_mutex_t run_lock; /* one PROG_TEST_RUN at a time: a vCPU is one thread's */
 	pthread_mutex_t lock;	  /* guards tables and life cycle; never held while a program runs */
 	struct obj_table table[OBJ_KINDS];
 	long nr_objs[OBJ_KINDS];  /* alive, published or not; atomic. All 0 once everything was closed */

@@ -7,8 +7,8 @@
 #include "object/obj.h"
 
 struct task_fd {
-	struct obj obj;		/* kind OBJ_TASK */
-	struct env_task *task;	/* reference held; may be dead by now (env_task.dead): -ENOENT */
+	struct obj obj;	       /* kind OBJ_TASK */
+	struct env_task *task; /* reference held; may be dead by now (env_task.dead): -ENOENT */
 };
 
 static inline struct task_fd *task_fd_of(struct obj *obj)

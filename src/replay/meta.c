@@ -365,13 +365,39 @@ static int v7_formats(struct recording *rec, struct rec_meta *m, const struct cu
 	return c.bad ? meta_damaged(rec, &c, "an event format") : 0;
 }
 
-static int v7_buffer(struct recording *rec, struct rec_meta *m, struct cursor *c)
+/* Compressed CPU data is a count of chunks and the chunks; the library believes both. */
+static int check_chunks(struct recording *rec, const struct cursor *file, u64 off, u64 size)
 {
+	/* trace-cmd does not count the count. */
+	u64 n = min_of(size + 4, file->n - off);
+	struct cursor c = {.p = file->p + off, .n = n, .base = off, .swap = file->swap};
+	u64 count = cur_uint(&c, 4), i, packed, unpacked;
+
+	for (i = 0; i < count && !c.bad; i++) {
+		packed = cur_uint(&c, 4);
+		unpacked = cur_uint(&c, 4);
+		cur_take(&c, packed);
+		if (unpacked > REC_META_MAX_UNPACKED)
+			return rec_fail(rec, EINVAL, "damaged: a chunk before offset %llu unpacks to %llu bytes",
+					(unsigned long long)(c.base + c.pos), (unsigned long long)unpacked);
+	}
+	return c.bad ? meta_damaged(rec, &c, "a compressed chunk of CPU data") : 0;
+}
+
+static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cursor *file, struct cursor *c)
+{
+	struct cursor section;
 	const char *name, *clock;
 	u64 cpus, cpu, off, size, i, bytes = 0;
+	bool compressed;
 	int err;
 
-	cur_uint(c, 8);
+	off = cur_uint(c, 8);
+	if (c->bad)
+		return meta_damaged(rec, c, "an option");
+	err = open_section(rec, file, off, DAT_BUFFER, &section, &compressed);
+	if (err)
+		return err;
 	name = cur_string(c);
 	clock = cur_string(c);
 	cur_uint(c, 4);
@@ -387,6 +413,8 @@ static int v7_buffer(struct recording *rec, struct rec_meta *m, struct cursor *c
 					(unsigned long long)cpu, (unsigned long long)(c->base + c->pos - 20),
 					REC_MAX_CPUS);
 		err = check_extent(rec, cpu, off, size);
+		if (!err && size && compressed)
+			err = check_chunks(rec, file, off, size);
 		if (err)
 			return err;
 		bytes += size;
@@ -408,7 +436,7 @@ static int v7_option(struct recording *rec, struct rec_meta *m, const struct cur
 {
 	switch (id) {
 	case DAT_BUFFER:
-		return v7_buffer(rec, m, c);
+		return v7_buffer(rec, m, file, c);
 	case DAT_BUFFER_TEXT:
 		return latency_text(rec);
 	case DAT_TRACECLOCK:

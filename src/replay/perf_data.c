@@ -174,6 +174,7 @@ static bool handed_out(const struct recording *rec, enum rec_event_type type)
 /* Counts a record in the first pass. */
 static int scan_event(struct recording *rec, struct perf *pf, struct perf_record *r)
 {
+	enum rec_event_type type;
 	struct rec_event ev;
 
 	if (r->type == REC_TASK) {
@@ -185,13 +186,16 @@ static int scan_event(struct recording *rec, struct perf *pf, struct perf_record
 		pf->lost += lost_count(pf, r);
 		return 0;
 	}
-	/* A wake-up without success is decided by its fields. */
-	if (r->type < REC_NR_TRACEPOINTS &&
-	    rec_decode(&pf->formats, r->type, r->sample.raw, r->sample.raw_size, &ev))
+	type = r->type;
+	if (type < REC_NR_TRACEPOINTS && r->sample.raw_size < pf->formats.f[type].min_size)
 		return rec_fail(rec, EINVAL, "damaged: the %s event at offset %llu has only %u bytes",
-				rec_event_name(r->type), (unsigned long long)r->pos, r->sample.raw_size);
-	return rec_count(rec, r->type < REC_NR_TRACEPOINTS ? (enum rec_event_type)ev.type : r->type,
-			 r->sample.cpu, r->time);
+				rec_event_name(type), (unsigned long long)r->pos, r->sample.raw_size);
+	if (type == REC_WAKEUP || type == REC_WAKEUP_NEW || type == REC_WAKING) {
+		/* One without success is decided by its fields. */
+		rec_decode(&pf->formats, type, r->sample.raw, r->sample.raw_size, &ev);
+		type = (enum rec_event_type)ev.type;
+	}
+	return rec_count(rec, type, r->sample.cpu, r->time);
 }
 
 struct run_builder {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bpf(2)'s attribute as Linux 6.18 lays it out, whatever <linux/bpf.h> this is compiled with. Field names are the
- * kernel's; only what some command here reads is named.
+ * bpf(2)'s attribute as Linux 6.18 lays it out, whatever <linux/bpf.h> this is compiled with. Field
+ * names are the kernel's; only what some command here reads is named.
  */
 #ifndef INLAY_SYS_ATTR_H
 #define INLAY_SYS_ATTR_H
@@ -15,7 +15,8 @@ union sys_attr {
 		u32 map_type, key_size, value_size, max_entries, map_flags;
 		u32 inner_map_fd, numa_node;
 		char map_name[SYS_NAME_LEN];
-		u32 map_ifindex, btf_fd, btf_key_type_id, btf_value_type_id, btf_vmlinux_value_type_id;
+		u32 map_ifindex, btf_fd, btf_key_type_id, btf_value_type_id,
+			btf_vmlinux_value_type_id;
 		u64 map_extra;
 		s32 value_type_btf_obj_fd, map_token_fd;
 		u64 excl_prog_hash;
@@ -41,7 +42,8 @@ union sys_attr {
 		u64 func_info;
 		u32 func_info_cnt, line_info_rec_size;
 		u64 line_info;
-		u32 line_info_cnt, attach_btf_id, attach_prog_fd /* also attach_btf_obj_fd */, core_relo_cnt;
+		u32 line_info_cnt, attach_btf_id, attach_prog_fd /* also attach_btf_obj_fd */,
+			core_relo_cnt;
 		u64 fd_array, core_relos;
 		u32 core_relo_rec_size, log_true_size;
 		s32 prog_token_fd;

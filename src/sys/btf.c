@@ -35,7 +35,7 @@ int sys_btf_obj_create(struct inlay *inlay, struct btf *btf, bool kernel, struct
 
 static int parse(struct sys_call *c, struct sys_log *log, struct btf **ret_btf)
 {
-	struct btf_log blog = { .level = log->level, .buf = &log->text };
+	struct btf_log blog = {.level = log->level, .buf = &log->text};
 	void *data;
 	int err = user_dup(c->um, c->attr.btf_load.btf, c->attr.btf_load.btf_size, &data);
 
@@ -57,7 +57,8 @@ long sys_btf_load(struct sys_call *c)
 	if (c->attr.btf_load.btf_flags & ~BPF_F_TOKEN_FD)
 		return -EINVAL;
 	if (c->attr.btf_load.btf_flags)
-		return c->inlay->fds->accmode(c->inlay, c->attr.btf_load.token_fd) < 0 ? -EBADF : -EINVAL;
+		return c->inlay->fds->accmode(c->inlay, c->attr.btf_load.token_fd) < 0 ? -EBADF
+										       : -EINVAL;
 	if (c->attr.btf_load.btf_size > BTF_MAX_BYTES)
 		return -E2BIG;
 	err = sys_log_init(&log, c->attr.btf_load.log_level, c->attr.btf_load.log_size,

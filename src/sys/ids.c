@@ -53,7 +53,10 @@ long sys_map_fd_by_id(struct sys_call *c)
 
 	if (flags & ~(BPF_F_RDONLY | BPF_F_WRONLY) || flags == (BPF_F_RDONLY | BPF_F_WRONLY))
 		return -EINVAL;
-	return fd_by_id(c, OBJ_MAP, flags & BPF_F_RDONLY ? O_RDONLY : flags & BPF_F_WRONLY ? O_WRONLY : O_RDWR);
+	return fd_by_id(c, OBJ_MAP,
+			flags & BPF_F_RDONLY   ? O_RDONLY
+			: flags & BPF_F_WRONLY ? O_WRONLY
+					       : O_RDWR);
 }
 
 long sys_btf_fd_by_id(struct sys_call *c)
@@ -61,7 +64,8 @@ long sys_btf_fd_by_id(struct sys_call *c)
 	if (c->attr.by_id.open_flags & ~BPF_F_TOKEN_FD)
 		return -EINVAL;
 	if (c->attr.by_id.open_flags)
-		return c->inlay->fds->accmode(c->inlay, c->attr.by_id.token_fd) < 0 ? -EBADF : -EINVAL;
+		return c->inlay->fds->accmode(c->inlay, c->attr.by_id.token_fd) < 0 ? -EBADF
+										    : -EINVAL;
 	return fd_by_id(c, OBJ_BTF, O_RDWR);
 }
 

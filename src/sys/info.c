@@ -28,7 +28,8 @@ static int copy_in(struct sys_call *c, void *info, u32 size, u32 *ret_len)
 
 static int copy_out(struct sys_call *c, const void *info, u32 len)
 {
-	if (user_write(c->um, c->attr.info.info, info, len) || sys_put_field(c, info.info_len, &len))
+	if (user_write(c->um, c->attr.info.info, info, len) ||
+	    sys_put_field(c, info.info_len, &len))
 		return -EFAULT;
 	return 0;
 }
@@ -64,7 +65,8 @@ static int put_map_ids(struct sys_call *c, struct prog *prog, struct sys_prog_in
 
 static int put_xlated(struct sys_call *c, struct prog *prog, struct sys_prog_info *info)
 {
-	u32 size = prog->nr_insns * sizeof(struct bpf_insn), len = min_of(info->xlated_prog_len, size);
+	u32 size = prog->nr_insns * sizeof(struct bpf_insn),
+	    len = min_of(info->xlated_prog_len, size);
 	struct bpf_insn *copy;
 	int err;
 
@@ -87,13 +89,14 @@ static int put_prog_arrays(struct sys_call *c, struct prog *prog, struct sys_pro
 	if (!err)
 		err = put_xlated(c, prog, info);
 	if (!err)
-		err = put_array(c, info->func_info, &info->nr_func_info, prog->func_info, prog->nr_func_info,
-				sizeof(*prog->func_info));
+		err = put_array(c, info->func_info, &info->nr_func_info, prog->func_info,
+				prog->nr_func_info, sizeof(*prog->func_info));
 	if (!err)
-		err = put_array(c, info->line_info, &info->nr_line_info, prog->line_info, prog->nr_line_info,
-				sizeof(*prog->line_info));
+		err = put_array(c, info->line_info, &info->nr_line_info, prog->line_info,
+				prog->nr_line_info, sizeof(*prog->line_info));
 	if (!err)
-		err = put_array(c, info->prog_tags, &info->nr_prog_tags, prog->tag, 1, sizeof(prog->tag));
+		err = put_array(c, info->prog_tags, &info->nr_prog_tags, prog->tag, 1,
+				sizeof(prog->tag));
 	return err;
 }
 
@@ -126,7 +129,8 @@ long sys_prog_info(struct sys_call *c, struct prog *prog)
 	if (prog->attach_btf_id)
 		info.attach_btf_obj_id = c->inlay->vmlinux_obj->id;
 	/* machine code is not shown */
-	info.jited_prog_len = info.nr_jited_ksyms = info.nr_jited_func_lens = info.nr_jited_line_info = 0;
+	info.jited_prog_len = info.nr_jited_ksyms = info.nr_jited_func_lens =
+		info.nr_jited_line_info = 0;
 	err = put_prog_arrays(c, prog, &info);
 	return err ? err : copy_out(c, &info, len);
 }
@@ -196,7 +200,9 @@ static int fill_raw_tracepoint(struct sys_call *c, struct link *link, struct sys
 		return -EINVAL;
 	info->raw_tracepoint.tp_name_len = strlen(name) + 1;
 	info->raw_tracepoint.cookie = link->cookie;
-	return info->raw_tracepoint.tp_name ? sys_put_str(c, info->raw_tracepoint.tp_name, cap, name) : 0;
+	return info->raw_tracepoint.tp_name
+		       ? sys_put_str(c, info->raw_tracepoint.tp_name, cap, name)
+		       : 0;
 }
 
 long sys_link_info(struct sys_call *c, struct link *link)

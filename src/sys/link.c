@@ -22,10 +22,12 @@ static int get_link(struct sys_call *c, u32 fd, struct link **ret_link)
 }
 
 /* Attaches and turns the link into a descriptor; the reference of prog is consumed. */
-static long attach(struct sys_call *c, struct prog *prog, const char *tp_name, struct obj *target, u64 cookie)
+static long attach(struct sys_call *c, struct prog *prog, const char *tp_name, struct obj *target,
+		   u64 cookie)
 {
 	struct link *link;
-	int err = prog->ops->attach ? prog->ops->attach(prog, tp_name, target, cookie, &link) : -EINVAL;
+	int err = prog->ops->attach ? prog->ops->attach(prog, tp_name, target, cookie, &link)
+				    : -EINVAL;
 
 	obj_put(&prog->obj);
 	return err ? err : sys_return_fd(c, &link->obj, O_RDWR);
@@ -71,14 +73,15 @@ long sys_link_create(struct sys_call *c)
 		err = -EINVAL;
 		if (type == prog->expected_attach_type)
 			return attach(c, prog, NULL, NULL, c->attr.link_create.tracing.cookie);
-	} else if (type == BPF_PERF_EVENT && (prog->type == BPF_PROG_TYPE_TRACEPOINT ||
-					      prog->type == BPF_PROG_TYPE_KPROBE ||
-					      prog->type == BPF_PROG_TYPE_PERF_EVENT)) {
+	} else if (type == BPF_PERF_EVENT &&
+		   (prog->type == BPF_PROG_TYPE_TRACEPOINT || prog->type == BPF_PROG_TYPE_KPROBE ||
+		    prog->type == BPF_PROG_TYPE_PERF_EVENT)) {
 		err = c->attr.link_create.flags ? -EINVAL : 0;
 		if (!err)
 			err = sys_get(c, c->attr.link_create.target_fd, OBJ_PERF_EVENT, &target);
 		if (!err) {
-			/* the only perf events there are carry output, nothing that a program could be attached to */
+			/* the only perf events there are carry output, nothing that a program could
+			 * be attached to */
 			obj_put(target);
 			err = -EINVAL;
 		}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The log buffer of PROG_LOAD and BTF_LOAD: the tail of a text too long for it, or with BPF_LOG_FIXED its head.
+// The log buffer of PROG_LOAD and BTF_LOAD: the tail of a text too long for it, or with
+// BPF_LOG_FIXED its head.
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 int sys_log_init(struct sys_log *log, u32 level, u32 size, u64 ubuf)
 {
-	*log = (struct sys_log){ .level = level, .size = size, .ubuf = ubuf };
+	*log = (struct sys_log){.level = level, .size = size, .ubuf = ubuf};
 	if (!ubuf != !size || (ubuf && !level) || level & ~LOG_LEVELS || size > U32_MAX >> 2)
 		return -EINVAL;
 	return 0;
@@ -34,7 +35,8 @@ int sys_log_finish(struct sys_call *c, struct sys_log *log, int err, u32 *ret_tr
 	keep = min_of(len, (size_t)log->size - 1);
 	if (!(log->level & SYS_LOG_FIXED))
 		text += len - keep;
-	if (user_write(c->um, log->ubuf, text, keep) || user_write(c->um, log->ubuf + keep, &nul, 1))
+	if (user_write(c->um, log->ubuf, text, keep) ||
+	    user_write(c->um, log->ubuf + keep, &nul, 1))
 		return -EFAULT;
 	return len + 1 > log->size ? -ENOSPC : err;
 }

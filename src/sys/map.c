@@ -39,7 +39,8 @@ static int create_refuse(struct sys_call *c)
 	if (c->attr.map_create.map_ifindex)
 		return -EINVAL;
 	if (c->attr.map_create.excl_prog_hash) {
-		log_to(&c->inlay->log, LOG_ERR, "map create: exclusive maps (excl_prog_hash) are not supported");
+		log_to(&c->inlay->log, LOG_ERR,
+		       "map create: exclusive maps (excl_prog_hash) are not supported");
 		return c->attr.map_create.excl_prog_hash_size == 32 ? -EOPNOTSUPP : -EINVAL;
 	}
 	return c->attr.map_create.excl_prog_hash_size ? -EINVAL : 0;
@@ -51,7 +52,8 @@ static int create_find_ops(struct sys_call *c, const struct map_ops **ret_ops)
 	const struct map_ops *ops = map_type_ops(type);
 
 	if (!ops) {
-		log_to(&c->inlay->log, LOG_ERR, "map create: map type %u ('%.15s') is not supported", type,
+		log_to(&c->inlay->log, LOG_ERR,
+		       "map create: map type %u ('%.15s') is not supported", type,
 		       c->attr.map_create.map_name);
 		return -EINVAL;
 	}
@@ -118,8 +120,9 @@ long sys_map_create(struct sys_call *c)
 	}
 	map->btf_obj = btf;
 	return sys_return_fd(c, &map->obj,
-			     attr.map_flags & BPF_F_RDONLY ? O_RDONLY :
-			     attr.map_flags & BPF_F_WRONLY ? O_WRONLY : O_RDWR);
+			     attr.map_flags & BPF_F_RDONLY   ? O_RDONLY
+			     : attr.map_flags & BPF_F_WRONLY ? O_WRONLY
+							     : O_RDWR);
 }
 
 /* ---- elements ---- */
@@ -135,10 +138,12 @@ int sys_map_begin(struct sys_call *c, u32 fd, u32 access, struct map_call *ret_m
 	/* announce, then look: MAP_FREEZE sets frozen, then looks for writers */
 	if (access & MAP_WRITE)
 		__atomic_add_fetch(&map->writers, 1, __ATOMIC_SEQ_CST);
-	*ret_mc = (struct map_call){ map, access,
-				     map->ops->sys_value_size ? map->ops->sys_value_size(map) : map->value_size };
+	*ret_mc = (struct map_call){map, access,
+				    map->ops->sys_value_size ? map->ops->sys_value_size(map)
+							     : map->value_size};
 	if (((access & MAP_READ) && mode == O_WRONLY) ||
-	    ((access & MAP_WRITE) && (mode == O_RDONLY || __atomic_load_n(&map->frozen, __ATOMIC_SEQ_CST)))) {
+	    ((access & MAP_WRITE) &&
+	     (mode == O_RDONLY || __atomic_load_n(&map->frozen, __ATOMIC_SEQ_CST)))) {
 		sys_map_end(ret_mc);
 		return -EPERM;
 	}
@@ -241,9 +246,9 @@ long sys_map_update(struct sys_call *c)
 	if (!err)
 		err = user_dup(c->um, c->attr.elem.value, mc.value_size, &value);
 	if (!err)
-		err = mc.map->ops->sys_update ?
-			      mc.map->ops->sys_update(mc.map, key, value, c->attr.elem.flags) :
-			      -LINUX_ENOTSUPP;
+		err = mc.map->ops->sys_update
+			      ? mc.map->ops->sys_update(mc.map, key, value, c->attr.elem.flags)
+			      : -LINUX_ENOTSUPP;
 	free(value);
 	free(key);
 	sys_map_end(&mc);
@@ -260,7 +265,8 @@ long sys_map_delete(struct sys_call *c)
 		return err;
 	err = copy_key(c, mc.map, c->attr.elem.key, &key);
 	if (!err)
-		err = mc.map->ops->sys_remove ? mc.map->ops->sys_remove(mc.map, key) : -LINUX_ENOTSUPP;
+		err = mc.map->ops->sys_remove ? mc.map->ops->sys_remove(mc.map, key)
+					      : -LINUX_ENOTSUPP;
 	free(key);
 	sys_map_end(&mc);
 	return err;
@@ -281,8 +287,8 @@ long sys_map_next_key(struct sys_call *c)
 		err = next ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = mc.map->ops->sys_next_key ? mc.map->ops->sys_next_key(mc.map, key, next) :
-						  -LINUX_ENOTSUPP;
+		err = mc.map->ops->sys_next_key ? mc.map->ops->sys_next_key(mc.map, key, next)
+						: -LINUX_ENOTSUPP;
 	if (!err)
 		err = user_write(c->um, c->attr.elem.value, next, mc.map->key_size);
 	free(next);
@@ -322,7 +328,8 @@ long sys_map_freeze(struct sys_call *c)
 		return err;
 	if (map->spin_lock_off != U32_MAX) {
 		err = -LINUX_ENOTSUPP;
-	} else if (c->inlay->fds->accmode(c->inlay, (int)c->attr.elem.map_fd) == O_RDONLY || map->frozen) {
+	} else if (c->inlay->fds->accmode(c->inlay, (int)c->attr.elem.map_fd) == O_RDONLY ||
+		   map->frozen) {
 		err = -EPERM;
 	} else {
 		pthread_mutex_lock(&c->inlay->lock);

@@ -2,9 +2,10 @@
 /*
  * Batch commands, over the one-element operations of the map type.
  *
- * Where a batch resumes is kept in the caller's in_batch/out_batch: the last key for maps whose keys are indexes, and
- * for others a u32, as the interface has it for hash maps: here the number of elements already passed. A hash map that
- * changes between two calls may show an element twice or not at all, as in Linux, where it is a bucket number.
+ * Where a batch resumes is kept in the caller's in_batch/out_batch: the last key for maps whose
+ * keys are indexes, and for others a u32, as the interface has it for hash maps: here the number of
+ * elements already passed. A hash map that changes between two calls may show an element twice or
+ * not at all, as in Linux, where it is a bucket number.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,6 @@ struct batch {
 	bool have_prev;
 	u32 done, max;
 };
-
 
 enum batch_kind { BATCH_LOOKUP, BATCH_TAKE, BATCH_UPDATE, BATCH_DELETE };
 
@@ -44,7 +44,9 @@ static bool has_batch(const struct map_ops *ops, enum batch_kind kind)
 
 static int batch_begin(struct sys_call *c, enum batch_kind kind, struct batch *b)
 {
-	u32 access = kind == BATCH_LOOKUP ? MAP_READ : kind == BATCH_TAKE ? MAP_READ | MAP_WRITE : MAP_WRITE;
+	u32 access = kind == BATCH_LOOKUP ? MAP_READ
+		     : kind == BATCH_TAKE ? MAP_READ | MAP_WRITE
+					  : MAP_WRITE;
 	u32 zero = 0;
 	int err;
 
@@ -233,7 +235,8 @@ long sys_map_update_batch(struct sys_call *c)
 		if (!err)
 			err = user_read(c->um, b.value, user_value(&b), b.mc.value_size);
 		if (!err)
-			err = b.mc.map->ops->sys_update(b.mc.map, b.key, b.value, c->attr.batch.elem_flags);
+			err = b.mc.map->ops->sys_update(b.mc.map, b.key, b.value,
+							c->attr.batch.elem_flags);
 	}
 	return batch_end(&b, sys_put_field(c, batch.count, &b.done) ? -EFAULT : err);
 }

@@ -8,7 +8,8 @@
 
 enum map_access { MAP_READ = 1, MAP_WRITE = 2 };
 
-/* A map during an element command. A writer is announced in map->writers, so that freezing and writing exclude. */
+/* A map during an element command. A writer is announced in map->writers, so that freezing and
+ * writing exclude. */
 struct map_call {
 	struct map *map;
 	u32 access;	/* enum map_access */

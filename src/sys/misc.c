@@ -101,7 +101,8 @@ long sys_obj_pin(struct sys_call *c)
 	struct obj *obj;
 	int err;
 
-	if (c->attr.obj.file_flags & ~BPF_F_PATH_FD || (!c->attr.obj.file_flags && c->attr.obj.path_fd))
+	if (c->attr.obj.file_flags & ~BPF_F_PATH_FD ||
+	    (!c->attr.obj.file_flags && c->attr.obj.path_fd))
 		return -EINVAL;
 	if (c->inlay->fds->get(c->inlay, (int)c->attr.obj.bpf_fd, &obj))
 		return -EINVAL; /* not open is no other word here */
@@ -118,7 +119,8 @@ long sys_obj_get(struct sys_call *c)
 	u32 known = BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_PATH_FD, flags = c->attr.obj.file_flags;
 	int err;
 
-	if (c->attr.obj.bpf_fd || flags & ~known || (!(flags & BPF_F_PATH_FD) && c->attr.obj.path_fd))
+	if (c->attr.obj.bpf_fd || flags & ~known ||
+	    (!(flags & BPF_F_PATH_FD) && c->attr.obj.path_fd))
 		return -EINVAL;
 	if ((flags & BPF_F_RDONLY) && (flags & BPF_F_WRONLY))
 		return -EINVAL;
@@ -132,10 +134,12 @@ long sys_token_create(struct sys_call *c)
 {
 	if (c->attr.token_create.flags)
 		return -EINVAL;
-	return c->inlay->fds->accmode(c->inlay, (int)c->attr.token_create.bpffs_fd) < 0 ? -EBADF : -EINVAL;
+	return c->inlay->fds->accmode(c->inlay, (int)c->attr.token_create.bpffs_fd) < 0 ? -EBADF
+											: -EINVAL;
 }
 
-/* ---- PROG_STREAM_READ_BY_FD: streams hold what bpf_stream_* kfuncs wrote, and there are none of these ---- */
+/* ---- PROG_STREAM_READ_BY_FD: streams hold what bpf_stream_* kfuncs wrote, and there are none of
+ * these ---- */
 
 long sys_prog_stream_read(struct sys_call *c)
 {

@@ -2,13 +2,15 @@
 /*
  * perf_event_open(2) for software BPF_OUTPUT events: the ring behind bpf_perf_event_output().
  *
- * The ring is perf's: a control page, then 2^n pages of records; the writer moves data_head, the reader data_tail. One
- * vCPU writes, and a vCPU is one thread at a time, so writers only ever nest (a program in a signal handler on top of
- * another). Hence:
- *  1. Room is reserved by compare-and-swap of `head`; a nested writer reserves behind the one it interrupted.
- *  2. data_head moves only when the outermost writer is done, to everything reserved until then: the reader never sees a
- *     record that is still being filled in.
- *  3. The control page is the user's to write: of it only data_tail is read, and a wild value only makes the ring full.
+ * The ring is perf's: a control page, then 2^n pages of records; the writer moves data_head, the
+ * reader data_tail. One vCPU writes, and a vCPU is one thread at a time, so writers only ever nest
+ * (a program in a signal handler on top of another). Hence:
+ *  1. Room is reserved by compare-and-swap of `head`; a nested writer reserves behind the one it
+ * interrupted.
+ *  2. data_head moves only when the outermost writer is done, to everything reserved until then:
+ * the reader never sees a record that is still being filled in.
+ *  3. The control page is the user's to write: of it only data_tail is read, and a wild value only
+ * makes the ring full.
  */
 #include "object/perf_event.h"
 
@@ -29,12 +31,12 @@
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
 	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW)
 #define RING_MAX_PAGES (1u << 18)
-#define RECORD_MAX 65528 /* what a 16-bit size can say, in whole words */
+#define RECORD_MAX     65528 /* what a 16-bit size can say, in whole words */
 
 struct ring {
 	struct perf_event_mmap_page *page;
 	u8 *data;
-	u64 size; /* bytes of data, a power of two; 0: only the control page */
+	u64 size;	/* bytes of data, a power of two; 0: only the control page */
 	bool overwrite; /* the reader cannot move data_tail: old records go */
 };
 
@@ -85,9 +87,10 @@ static u32 fixed_size(u64 sample_type)
 }
 
 /* The fields of a sample in perf's order. */
-static void put_sample(struct cursor *cur, const struct event *ev, const void *data, u32 n, u32 total)
+static void put_sample(struct cursor *cur, const struct event *ev, const void *data, u32 n,
+		       u32 total)
 {
-	struct perf_event_header h = { PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, total };
+	struct perf_event_header h = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, total};
 	const struct env_task *task = env_tls.current;
 	u32 raw = total - sizeof(h) - fixed_size(ev->sample_type) - sizeof(u32);
 	u64 type = ev->sample_type, pad = 0;
@@ -139,7 +142,8 @@ static bool reserve(struct event *ev, const struct ring *ring, u32 size, u64 los
 		tail = __atomic_load_n(&ring->page->data_tail, __ATOMIC_ACQUIRE);
 		if (need > ring->size)
 			return false;
-		if (!ring->overwrite && (head - tail > ring->size || ring->size - (head - tail) < need))
+		if (!ring->overwrite &&
+		    (head - tail > ring->size || ring->size - (head - tail) < need))
 			return false;
 	} while (!__atomic_compare_exchange_n(&ev->head, &head, head + need, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
@@ -153,7 +157,8 @@ static void publish(struct event *ev, const struct ring *ring)
 
 	if (__atomic_sub_fetch(&ev->nest, 1, __ATOMIC_RELAXED))
 		return;
-	/* again if a nested writer came and went between load and store: data_head must not go back */
+	/* again if a nested writer came and went between load and store: data_head must not go back
+	 */
 	do {
 		head = __atomic_load_n(&ev->head, __ATOMIC_RELAXED);
 		__atomic_store_n(&ring->page->data_head, head, __ATOMIC_RELEASE);
@@ -206,7 +211,7 @@ static long output(struct perf_event *pe, const void *data, u32 n)
 	}
 	cur.ring = ring;
 	if (lost) {
-		lr = (struct lost_record){ { PERF_RECORD_LOST, 0, sizeof(lr) }, ev->id, lost };
+		lr = (struct lost_record){{PERF_RECORD_LOST, 0, sizeof(lr)}, ev->id, lost};
 		put(&cur, &lr, sizeof(lr));
 	}
 	put_sample(&cur, ev, data, n, size);
@@ -352,38 +357,43 @@ static int copy_attr(const struct user_mem *um, u64 uattr, struct perf_event_att
 		size = PERF_ATTR_SIZE_VER0;
 	err = size < PERF_ATTR_SIZE_VER0 ? -E2BIG : user_check_tail(um, uattr, ksize, size);
 	if (err == -E2BIG)
-		user_write(um, uattr + offsetof(struct perf_event_attr, size), &ksize, sizeof(ksize));
+		user_write(um, uattr + offsetof(struct perf_event_attr, size), &ksize,
+			   sizeof(ksize));
 	return err ? err : user_read(um, attr, uattr, min_of(size, ksize));
 }
 
-static int check_attr(struct inlay *inlay, const struct perf_event_attr *attr, int pid, int cpu, int group_fd,
-		      unsigned long flags)
+static int check_attr(struct inlay *inlay, const struct perf_event_attr *attr, int pid, int cpu,
+		      int group_fd, unsigned long flags)
 {
-	if (flags & ~(unsigned long)(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | PERF_FLAG_PID_CGROUP |
-				     PERF_FLAG_FD_CLOEXEC))
+	if (flags & ~(unsigned long)(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT |
+				     PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC))
 		return -EINVAL;
 	if (attr->type != PERF_TYPE_SOFTWARE || attr->config != PERF_COUNT_SW_BPF_OUTPUT) {
 		log_to(&inlay->log, LOG_ERR,
-		       "perf event of type %u, config %llu: the user engine has BPF output events only", attr->type,
-		       (unsigned long long)attr->config);
+		       "perf event of type %u, config %llu: the user engine has BPF output events "
+		       "only",
+		       attr->type, (unsigned long long)attr->config);
 		return -EOPNOTSUPP;
 	}
 	if (attr->sample_type & ~(u64)SAMPLE_KNOWN || attr->sample_id_all || attr->write_backward) {
 		log_to(&inlay->log, LOG_ERR, "perf event: sample_type 0x%llx%s%s is not supported",
-		       (unsigned long long)attr->sample_type, attr->sample_id_all ? ", sample_id_all" : "",
+		       (unsigned long long)attr->sample_type,
+		       attr->sample_id_all ? ", sample_id_all" : "",
 		       attr->write_backward ? ", write_backward" : "");
 		return -EOPNOTSUPP;
 	}
 	if (pid == -1 && cpu == -1)
 		return -EINVAL;
 	if (pid != -1 || group_fd != -1 || flags & (PERF_FLAG_FD_OUTPUT | PERF_FLAG_PID_CGROUP)) {
-		log_to(&inlay->log, LOG_ERR, "perf event: only events of a whole CPU, not of a task or group");
+		log_to(&inlay->log, LOG_ERR,
+		       "perf event: only events of a whole CPU, not of a task or group");
 		return -EOPNOTSUPP;
 	}
 	return cpu < 0 || (u32)cpu >= env_nr_cpus(inlay->env) ? -EINVAL : 0;
 }
 
-static int create(struct inlay *inlay, const struct perf_event_attr *attr, u32 cpu, struct event **ret_event)
+static int create(struct inlay *inlay, const struct perf_event_attr *attr, u32 cpu,
+		  struct event **ret_event)
 {
 	static u64 next_id;
 	struct event *ev = calloc(1, sizeof(*ev));
@@ -410,8 +420,8 @@ static int create(struct inlay *inlay, const struct perf_event_attr *attr, u32 c
 	return 0;
 }
 
-long sys_perf_event_open(struct inlay *inlay, const struct user_mem *um, u64 uattr, int pid, int cpu, int group_fd,
-			 unsigned long flags)
+long sys_perf_event_open(struct inlay *inlay, const struct user_mem *um, u64 uattr, int pid,
+			 int cpu, int group_fd, unsigned long flags)
 {
 	struct perf_event_attr attr;
 	struct event *ev;

@@ -2,8 +2,9 @@
 /*
  * PROG_LOAD: copy in, check what is not about instructions, then verifier, rewriter, engine.
  *
- * The program has no id until all is done, so nobody finds it half made; on any error its last reference goes.
- * The log reaches the caller in either case, and its own trouble (no room, a bad address) outweighs the verdict.
+ * The program has no id until all is done, so nobody finds it half made; on any error its last
+ * reference goes. The log reaches the caller in either case, and its own trouble (no room, a bad
+ * address) outweighs the verdict.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,21 +25,50 @@
 #define MAX_FD_INDEX 65536
 #define LICENSE_LEN  128
 #define KNOWN_FLAGS                                                                                \
-	(BPF_F_STRICT_ALIGNMENT | BPF_F_ANY_ALIGNMENT | BPF_F_TEST_RND_HI32 | BPF_F_TEST_STATE_FREQ | \
-	 BPF_F_SLEEPABLE | BPF_F_XDP_HAS_FRAGS | BPF_F_XDP_DEV_BOUND_ONLY |                        \
-	 BPF_F_TEST_REG_INVARIANTS | BPF_F_TOKEN_FD)
+	(BPF_F_STRICT_ALIGNMENT | BPF_F_ANY_ALIGNMENT | BPF_F_TEST_RND_HI32 |                      \
+	 BPF_F_TEST_STATE_FREQ | BPF_F_SLEEPABLE | BPF_F_XDP_HAS_FRAGS |                           \
+	 BPF_F_XDP_DEV_BOUND_ONLY | BPF_F_TEST_REG_INVARIANTS | BPF_F_TOKEN_FD)
 
 /* Linux's words for program types, by number: for the reason given when one is not served. */
 static const char *const type_names[] = {
-	"unspec", "socket_filter", "kprobe", "sched_cls", "sched_act", "tracepoint", "xdp", "perf_event",
-	"cgroup_skb", "cgroup_sock", "lwt_in", "lwt_out", "lwt_xmit", "sock_ops", "sk_skb", "cgroup_device",
-	"sk_msg", "raw_tracepoint", "cgroup_sock_addr", "lwt_seg6local", "lirc_mode2", "sk_reuseport",
-	"flow_dissector", "cgroup_sysctl", "raw_tracepoint_writable", "cgroup_sockopt", "tracing",
-	"struct_ops", "ext", "lsm", "sk_lookup", "syscall", "netfilter",
+	"unspec",
+	"socket_filter",
+	"kprobe",
+	"sched_cls",
+	"sched_act",
+	"tracepoint",
+	"xdp",
+	"perf_event",
+	"cgroup_skb",
+	"cgroup_sock",
+	"lwt_in",
+	"lwt_out",
+	"lwt_xmit",
+	"sock_ops",
+	"sk_skb",
+	"cgroup_device",
+	"sk_msg",
+	"raw_tracepoint",
+	"cgroup_sock_addr",
+	"lwt_seg6local",
+	"lirc_mode2",
+	"sk_reuseport",
+	"flow_dissector",
+	"cgroup_sysctl",
+	"raw_tracepoint_writable",
+	"cgroup_sockopt",
+	"tracing",
+	"struct_ops",
+	"ext",
+	"lsm",
+	"sk_lookup",
+	"syscall",
+	"netfilter",
 };
 
 static const char *const gpl_licenses[] = {
-	"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL",
+	"GPL",		"GPL v2",	"GPL and additional rights",
+	"Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL",
 };
 
 static int check_flags(struct sys_call *c)
@@ -48,7 +78,9 @@ static int check_flags(struct sys_call *c)
 	if (flags & ~KNOWN_FLAGS)
 		return -EINVAL;
 	if (flags & BPF_F_TOKEN_FD)
-		return c->inlay->fds->accmode(c->inlay, c->attr.prog_load.prog_token_fd) < 0 ? -EBADF : -EINVAL;
+		return c->inlay->fds->accmode(c->inlay, c->attr.prog_load.prog_token_fd) < 0
+			       ? -EBADF
+			       : -EINVAL;
 	return 0;
 }
 
@@ -65,7 +97,8 @@ static int read_license(struct sys_call *c, bool *ret_gpl)
 	return 0;
 }
 
-/* What the program is to be attached to, as far as descriptors and ids say: Linux's rules for which type may name what. */
+/* What the program is to be attached to, as far as descriptors and ids say: Linux's rules for which
+ * type may name what. */
 static int check_target(struct sys_call *c)
 {
 	u32 type = c->attr.prog_load.prog_type, id = c->attr.prog_load.attach_btf_id;
@@ -89,10 +122,10 @@ static int check_target(struct sys_call *c)
 		return 0;
 	if (id > 0xfffff)
 		return -EINVAL;
-	return type == BPF_PROG_TYPE_TRACING || type == BPF_PROG_TYPE_LSM || type == BPF_PROG_TYPE_STRUCT_OPS ||
-			       type == BPF_PROG_TYPE_EXT ?
-		       0 :
-		       -EINVAL;
+	return type == BPF_PROG_TYPE_TRACING || type == BPF_PROG_TYPE_LSM ||
+			       type == BPF_PROG_TYPE_STRUCT_OPS || type == BPF_PROG_TYPE_EXT
+		       ? 0
+		       : -EINVAL;
 }
 
 /* What inlay has not got is refused, never ignored; the reason also goes to the verifier's log. */
@@ -106,7 +139,8 @@ static int check_served(struct sys_call *c, const struct prog_type_ops *ops, str
 		return -EINVAL;
 	}
 	if (c->attr.prog_load.core_relo_cnt) {
-		strbuf_puts(&log->text, "CO-RE relocations by the kernel (core_relos) are not supported by inlay\n");
+		strbuf_puts(&log->text, "CO-RE relocations by the kernel (core_relos) are not "
+					"supported by inlay\n");
 		return -EOPNOTSUPP;
 	}
 	if (c->attr.prog_load.signature) {
@@ -117,7 +151,8 @@ static int check_served(struct sys_call *c, const struct prog_type_ops *ops, str
 	if (c->attr.prog_load.prog_ifindex)
 		return -EINVAL;
 	if (c->attr.prog_load.prog_flags & BPF_F_SLEEPABLE && type != BPF_PROG_TYPE_KPROBE) {
-		strbuf_puts(&log->text, "Only fentry/fexit/fmod_ret, lsm, iter, uprobe, and struct_ops programs can be sleepable\n");
+		strbuf_puts(&log->text, "Only fentry/fexit/fmod_ret, lsm, iter, uprobe, and "
+					"struct_ops programs can be sleepable\n");
 		return -EINVAL;
 	}
 	return 0;
@@ -151,7 +186,8 @@ static u64 boottime_ns(void)
 
 /* ---- fd_array ---- */
 
-/* Descriptors are named by index in loads of maps and calls of kfuncs: how many does the program name? */
+/* Descriptors are named by index in loads of maps and calls of kfuncs: how many does the program
+ * name? */
 static u32 fd_array_used(const struct prog *prog)
 {
 	u32 i, used = 0, index;
@@ -160,9 +196,11 @@ static u32 fd_array_used(const struct prog *prog)
 		const struct bpf_insn *insn = &prog->insns[i];
 
 		if (insn->code == (BPF_LD | BPF_IMM | BPF_DW) &&
-		    (insn->src_reg == BPF_PSEUDO_MAP_IDX || insn->src_reg == BPF_PSEUDO_MAP_IDX_VALUE))
+		    (insn->src_reg == BPF_PSEUDO_MAP_IDX ||
+		     insn->src_reg == BPF_PSEUDO_MAP_IDX_VALUE))
 			index = insn->imm;
-		else if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
+		else if (insn->code == (BPF_JMP | BPF_CALL) &&
+			 insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
 			index = insn->off;
 		else
 			continue;
@@ -195,7 +233,8 @@ static int copy_fd_array(struct sys_call *c, const struct prog *prog, s32 **ret_
 	return 0;
 }
 
-/* With fd_array_cnt every entry must be a map or BTF, and the program keeps the maps, used or not. */
+/* With fd_array_cnt every entry must be a map or BTF, and the program keeps the maps, used or not.
+ */
 static int bind_fd_array(struct sys_call *c, struct prog *prog, const s32 *fds, struct sys_log *log)
 {
 	struct obj *obj;
@@ -209,7 +248,8 @@ static int bind_fd_array(struct sys_call *c, struct prog *prog, const s32 *fds, 
 		else if (!err && obj->kind != OBJ_BTF)
 			err = -EINVAL;
 		else if (err) {
-			strbuf_printf(&log->text, "fd %d is not pointing to valid bpf_map or btf\n", fds[i]);
+			strbuf_printf(&log->text, "fd %d is not pointing to valid bpf_map or btf\n",
+				      fds[i]);
 			return err;
 		}
 		obj_put(obj);
@@ -219,7 +259,8 @@ static int bind_fd_array(struct sys_call *c, struct prog *prog, const s32 *fds, 
 
 /* ---- the pipeline ---- */
 
-static int verify(struct sys_call *c, struct prog *prog, struct sys_log *log, const s32 *fds, u32 nr_fds)
+static int verify(struct sys_call *c, struct prog *prog, struct sys_log *log, const s32 *fds,
+		  u32 nr_fds)
 {
 	u32 flags = prog->flags;
 	struct vrf_opts opts = {
@@ -232,7 +273,7 @@ static int verify(struct sys_call *c, struct prog *prog, struct sys_log *log, co
 		.test_state_freq = flags & BPF_F_TEST_STATE_FREQ,
 		.test_reg_invariants = flags & BPF_F_TEST_REG_INVARIANTS,
 	};
-	struct vrf_stats stats = { 0 };
+	struct vrf_stats stats = {0};
 	int err = vrf_check(prog, &opts, &stats);
 
 	prog->verified_insns = stats.insns_processed;
@@ -293,7 +334,8 @@ static int load_logged(struct sys_call *c, struct prog *prog)
 	if (!err)
 		err = judge(c, prog, &log);
 	if (err && log.text.len)
-		log_to(&c->inlay->log, LOG_DEBUG, "program '%s': %s", prog->name, strbuf_str(&log.text));
+		log_to(&c->inlay->log, LOG_DEBUG, "program '%s': %s", prog->name,
+		       strbuf_str(&log.text));
 	if (strbuf_failed(&log.text))
 		err = -ENOMEM;
 	err = sys_log_finish(c, &log, err, &true_size);

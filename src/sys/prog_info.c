@@ -10,7 +10,8 @@
 
 #define MAX_SUBPROGS 256
 
-/* Where subprograms start, by the calls and function addresses in the text; enough to judge tables against. */
+/* Where subprograms start, by the calls and function addresses in the text; enough to judge tables
+ * against. */
 struct subs {
 	struct btf_subprog sub[MAX_SUBPROGS + 1];
 	u32 nr;
@@ -33,7 +34,7 @@ static void add_sub(struct subs *s, const struct prog *prog, s64 start)
 		return;
 	for (i = s->nr++; i > at; i--)
 		s->sub[i] = s->sub[i - 1];
-	s->sub[at] = (struct btf_subprog){ .start = start };
+	s->sub[at] = (struct btf_subprog){.start = start};
 }
 
 static void find_subs(const struct prog *prog, struct subs *s)
@@ -57,7 +58,8 @@ static void find_subs(const struct prog *prog, struct subs *s)
 			at++;
 		if (BPF_CLASS(insn->code) == BPF_LD && (mode == BPF_ABS || mode == BPF_IND))
 			s->sub[at].has_ld_abs = true;
-		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg && insn->imm == BPF_FUNC_tail_call)
+		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+		    insn->imm == BPF_FUNC_tail_call)
 			s->sub[at].has_tail_call = true;
 	}
 }
@@ -69,14 +71,17 @@ static int copy_records(struct sys_call *c, u64 from, u32 cnt, u32 rec_size, voi
 	return user_dup(c->um, from, (size_t)cnt * rec_size, ret_recs);
 }
 
-static int load_func_info(struct sys_call *c, struct prog *prog, struct btf_log *log, const struct subs *subs)
+static int load_func_info(struct sys_call *c, struct prog *prog, struct btf_log *log,
+			  const struct subs *subs)
 {
-	u32 cnt = c->attr.prog_load.func_info_cnt, size = c->attr.prog_load.func_info_rec_size, known = 0;
+	u32 cnt = c->attr.prog_load.func_info_cnt, size = c->attr.prog_load.func_info_rec_size,
+	    known = 0;
 	struct bpf_func_info *out;
 	void *recs;
 	int err;
 
-	_Static_assert(sizeof(struct prog_func_info) == sizeof(struct bpf_func_info), "the same two numbers");
+	_Static_assert(sizeof(struct prog_func_info) == sizeof(struct bpf_func_info),
+		       "the same two numbers");
 	if (!cnt)
 		return 0;
 	err = btf_check_func_info_size(log, size);
@@ -100,14 +105,17 @@ static int load_func_info(struct sys_call *c, struct prog *prog, struct btf_log 
 	return 0;
 }
 
-static int load_line_info(struct sys_call *c, struct prog *prog, struct btf_log *log, const struct subs *subs)
+static int load_line_info(struct sys_call *c, struct prog *prog, struct btf_log *log,
+			  const struct subs *subs)
 {
-	u32 cnt = c->attr.prog_load.line_info_cnt, size = c->attr.prog_load.line_info_rec_size, known = 0;
+	u32 cnt = c->attr.prog_load.line_info_cnt, size = c->attr.prog_load.line_info_rec_size,
+	    known = 0;
 	struct bpf_line_info *out;
 	void *recs;
 	int err;
 
-	_Static_assert(sizeof(struct prog_line) == sizeof(struct bpf_line_info), "the same four numbers");
+	_Static_assert(sizeof(struct prog_line) == sizeof(struct bpf_line_info),
+		       "the same four numbers");
 	if (!cnt)
 		return 0;
 	err = btf_check_line_info_size(cnt, size);
@@ -116,9 +124,9 @@ static int load_line_info(struct sys_call *c, struct prog *prog, struct btf_log 
 	if (err)
 		return err;
 	out = calloc(cnt, sizeof(*out));
-	err = out ? btf_check_line_info(log, prog->btf, recs, cnt, size, prog->insns, prog->nr_insns, subs->sub,
-					subs->nr, out, NULL, &known) :
-		    -ENOMEM;
+	err = out ? btf_check_line_info(log, prog->btf, recs, cnt, size, prog->insns,
+					prog->nr_insns, subs->sub, subs->nr, out, NULL, &known)
+		  : -ENOMEM;
 	free(recs);
 	if (err == -E2BIG && sys_put_field(c, prog_load.line_info_rec_size, &known))
 		err = -EFAULT;
@@ -133,7 +141,7 @@ static int load_line_info(struct sys_call *c, struct prog *prog, struct btf_log 
 
 int sys_prog_load_info(struct sys_call *c, struct prog *prog, struct sys_log *log)
 {
-	struct btf_log blog = { .level = log->level ? BTF_LOG_ERRORS : 0, .buf = &log->text };
+	struct btf_log blog = {.level = log->level ? BTF_LOG_ERRORS : 0, .buf = &log->text};
 	struct subs *subs;
 	struct obj *obj;
 	int err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Dispatch of bpf(2) by cmds.def: size and zero rules of the attribute, and what all handlers share.
+// Dispatch of bpf(2) by cmds.def: size and zero rules of the attribute, and what all handlers
+// share.
 #include "sys/sys.h"
 
 #include <ctype.h>
@@ -19,7 +20,7 @@ static const struct sys_cmd {
 	u32 end; /* bytes of the attribute the command reads */
 	sys_handler handler;
 } cmds[] = {
-#define SYS_CMD(nr, name, end, handler) [nr] = { #name, end, handler },
+#define SYS_CMD(nr, name, end, handler) [nr] = {#name, end, handler},
 #include "sys/cmds.def"
 #undef SYS_CMD
 };
@@ -36,7 +37,7 @@ long sys_refused(struct sys_call *c)
 
 long sys_bpf(struct inlay *inlay, const struct user_mem *um, int cmd, u64 attr, u32 size)
 {
-	struct sys_call c = { .inlay = inlay, .um = um, .uattr = attr, .usize = size };
+	struct sys_call c = {.inlay = inlay, .um = um, .uattr = attr, .usize = size};
 	int err;
 	u32 i;
 
@@ -179,7 +180,8 @@ static int map_mmap_check(struct map *map, int accmode, int prot, bool shared)
 	return map->map_flags & BPF_F_RDONLY_PROG ? -EACCES : 0;
 }
 
-int sys_mmap_check(struct inlay *inlay, int fd, struct obj *obj, u64 off, u64 len, int prot, int flags)
+int sys_mmap_check(struct inlay *inlay, int fd, struct obj *obj, u64 off, u64 len, int prot,
+		   int flags)
 {
 	int type = flags & MAP_TYPE, err = 0;
 	bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;

@@ -39,10 +39,12 @@ int sys_get(struct sys_call *c, u32 fd, enum obj_kind kind, struct obj **ret_obj
 int sys_get_map(struct sys_call *c, u32 fd, struct map **ret_map);
 int sys_get_prog(struct sys_call *c, u32 fd, struct prog **ret_prog);
 
-/* Makes obj findable by id, if it is not yet, and gives it a new descriptor; the caller's reference is consumed, also on failure. */
+/* Makes obj findable by id, if it is not yet, and gives it a new descriptor; the caller's reference
+ * is consumed, also on failure. */
 long sys_return_fd(struct sys_call *c, struct obj *obj, int accmode);
 
-/* Linux's rule for names of objects: C identifier characters and dots, terminated. dst: SYS_NAME_LEN. 0 or -EINVAL. */
+/* Linux's rule for names of objects: C identifier characters and dots, terminated. dst:
+ * SYS_NAME_LEN. 0 or -EINVAL. */
 int sys_copy_name(char *dst, const char *src);
 
 /* ---- logs of PROG_LOAD and BTF_LOAD ---- */
@@ -58,8 +60,8 @@ struct sys_log {
 /* 0 or -EINVAL for a combination Linux refuses. Needs sys_log_fini() in either case. */
 int sys_log_init(struct sys_log *log, u32 level, u32 size, u64 ubuf);
 /*
- * Hands the text to the caller. *ret_true_size: bytes the whole text takes with its NUL, 0 without any.
- * err if nothing went wrong here, else -ENOSPC (did not fit) or -EFAULT.
+ * Hands the text to the caller. *ret_true_size: bytes the whole text takes with its NUL, 0 without
+ * any. err if nothing went wrong here, else -ENOSPC (did not fit) or -EFAULT.
  */
 int sys_log_finish(struct sys_call *c, struct sys_log *log, int err, u32 *ret_true_size);
 void sys_log_fini(struct sys_log *log);
@@ -96,7 +98,8 @@ long sys_prog_info(struct sys_call *c, struct prog *prog);
 long sys_btf_info(struct sys_call *c, struct btf_obj *bo);
 long sys_link_info(struct sys_call *c, struct link *link);
 
-/* A string into a user buffer of cap bytes, cut and terminated there: 0, -ENOSPC if it was cut, -EFAULT. */
+/* A string into a user buffer of cap bytes, cut and terminated there: 0, -ENOSPC if it was cut,
+ * -EFAULT. */
 int sys_put_str(struct sys_call *c, u64 dst, u32 cap, const char *s);
 
 #endif

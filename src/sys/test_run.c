@@ -17,7 +17,8 @@ static int copy_in(struct sys_call *c, u64 from, u32 size, void **ret_mem)
 	return size > INPUT_MAX ? -EINVAL : user_dup(c->um, from, size, ret_mem);
 }
 
-/* A caller that says how much room it has gets that much, and -ENOSPC if there was more; one that says 0 gets all. */
+/* A caller that says how much room it has gets that much, and -ENOSPC if there was more; one that
+ * says 0 gets all. */
 static int put_out(struct sys_call *c, u64 dst, const void *src, u32 have, u32 room)
 {
 	bool cut = room && have > room;
@@ -29,18 +30,22 @@ static int put_out(struct sys_call *c, u64 dst, const void *src, u32 have, u32 r
 
 static int copy_out(struct sys_call *c, const struct test_run *run)
 {
-	int err = put_out(c, c->attr.test.data_out, run->data_out, run->data_size_out, c->attr.test.data_size_out), ctx_err = 0;
+	int err = put_out(c, c->attr.test.data_out, run->data_out, run->data_size_out,
+			  c->attr.test.data_size_out),
+	    ctx_err = 0;
 
 	if (err == -EFAULT)
 		return err;
 	if (run->data_out && sys_put_field(c, test.data_size_out, &run->data_size_out))
 		return -EFAULT;
 	if (c->attr.test.ctx_out) {
-		ctx_err = put_out(c, c->attr.test.ctx_out, run->ctx_out, run->ctx_size_out, c->attr.test.ctx_size_out);
+		ctx_err = put_out(c, c->attr.test.ctx_out, run->ctx_out, run->ctx_size_out,
+				  c->attr.test.ctx_size_out);
 		if (ctx_err == -EFAULT || sys_put_field(c, test.ctx_size_out, &run->ctx_size_out))
 			return -EFAULT;
 	}
-	if (sys_put_field(c, test.retval, &run->retval) || sys_put_field(c, test.duration, &run->duration))
+	if (sys_put_field(c, test.retval, &run->retval) ||
+	    sys_put_field(c, test.duration, &run->duration))
 		return -EFAULT;
 	return err ? err : ctx_err;
 }
@@ -68,8 +73,11 @@ static int run_prog(struct sys_call *c, struct prog *prog)
 	}
 	run.data_in = data;
 	run.ctx_in = ctx;
-	if (!err)
+	if (!err) {
+		pthread_mutex_lock(&c->inlay->run_lock);
 		err = prog->ops->test_run(prog, &run);
+		pthread_mutex_unlock(&c->inlay->run_lock);
+	}
 	if (!err)
 		err = copy_out(c, &run);
 	free(run.data_out);

@@ -20,7 +20,7 @@ static int self_write(const struct user_mem *um, u64 dst, const void *src, size_
 	return probe_write((void *)(uintptr_t)dst, src, n);
 }
 
-const struct user_mem user_mem_self = { .read = self_read, .write = self_write };
+const struct user_mem user_mem_self = {.read = self_read, .write = self_write};
 
 long user_read_str(const struct user_mem *um, char *dst, u64 src, size_t cap)
 {

@@ -42,8 +42,15 @@ static int map_fits(struct vrf *v, const struct helper_desc *h, const struct map
 
 	if (h->map_types && (map->type > 63 || !(h->map_types >> map->type & 1)))
 		goto refuse;
-	if (!id)
+	if (h->flags & HELPER_SYNC_CALLBACK && !map->ops->for_each) {
+		vrf_say(v, "callback function not allowed for map\n");
+		return -LINUX_ENOTSUPP;
+	}
+	if (!id) { /* then it is an ordinary one, that takes the ordinary operations */
+		if (!map->ops->lookup || !map->ops->update || !map->ops->remove)
+			goto refuse;
 		return 0;
+	}
 	while (*id && *id != h->id)
 		id++;
 	if (*id)

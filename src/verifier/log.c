@@ -36,9 +36,9 @@ void vrf_log_truncate(struct vrf *v, size_t len)
 void vrf_tnum_str(char *buf, size_t n, struct tnum t)
 {
 	if (t.mask)
-		snprintf(buf, n, "(%#llx; %#llx)", (unsigned long long)t.value, (unsigned long long)t.mask);
+		snprintf(buf, n, "(0x%llx; 0x%llx)", (unsigned long long)t.value, (unsigned long long)t.mask);
 	else
-		snprintf(buf, n, (s64)t.value >= INT16_MIN && (s64)t.value <= INT16_MAX ? "%lld" : "%#llx",
+		snprintf(buf, n, (s64)t.value >= INT16_MIN && (s64)t.value <= INT16_MAX ? "%lld" : "0x%llx",
 			 (unsigned long long)t.value);
 }
 
@@ -156,12 +156,12 @@ static void say_s64(struct vrf *v, s64 x)
 	if (is_short(x))
 		vrf_say(v, "%lld", (long long)x);
 	else
-		vrf_say(v, "%#llx", (unsigned long long)x);
+		vrf_say(v, "0x%llx", (unsigned long long)x);
 }
 
 static void say_u64(struct vrf *v, u64 x)
 {
-	vrf_say(v, x <= UINT16_MAX ? "%llu" : "%#llx", (unsigned long long)x);
+	vrf_say(v, x <= UINT16_MAX ? "%llu" : "0x%llx", (unsigned long long)x);
 }
 
 /* Bounds that say something; equal ones share a value: "smax=umax=7". */

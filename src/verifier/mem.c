@@ -150,6 +150,7 @@ static int ctx_access(struct vrf *v, const struct vrf_access *a)
 		vrf_say(v, "invalid bpf_context access off=%d size=%u\n", off, a->size);
 		return -EACCES;
 	}
+	v->max_ctx_offset = max_of(v->max_ctx_offset, (u32)off + a->size);
 	if (!dst)
 		return 0;
 	if (info.reg_type == SCALAR_VALUE) {

@@ -144,16 +144,39 @@ static int judge(struct vrf *v)
 	return err ? err : vrf_check_depth(v);
 }
 
+/* References to maps move to the program; it may hold some already (PROG_LOAD's fd_array). */
+static struct map **merge_maps(struct vrf *v, u32 *ret_nr)
+{
+	const struct prog *p = v->prog;
+	struct map **maps = calloc(p->nr_maps + v->nr_maps + 1, sizeof(*maps));
+	u32 nr = p->nr_maps, k;
+
+	if (!maps)
+		return NULL;
+	if (nr)
+		memcpy(maps, p->maps, nr * sizeof(*maps));
+	for (u32 i = 0; i < v->nr_maps; i++) {
+		for (k = 0; k < nr && maps[k] != v->maps[i]; k++)
+			;
+		if (k < nr)
+			obj_put(&v->maps[i]->obj);
+		else
+			maps[nr++] = v->maps[i];
+	}
+	v->nr_maps = 0;
+	*ret_nr = nr;
+	return maps;
+}
+
 /* Results go to the program only when it was accepted. */
 static int hand_over(struct vrf *v)
 {
 	struct prog *p = v->prog;
 	struct prog_subprog *subs = calloc(v->nr_subs, sizeof(*subs));
-	struct map **maps = calloc(v->nr_maps ? v->nr_maps : 1, sizeof(*maps));
+	struct map **maps = subs ? merge_maps(v, &p->nr_maps) : NULL;
 
-	if (!subs || !maps) {
+	if (!maps) {
 		free(subs);
-		free(maps);
 		return -ENOMEM;
 	}
 	for (u32 i = 0; i < v->nr_subs; i++)
@@ -163,7 +186,6 @@ static int hand_over(struct vrf *v)
 						 .is_cb = v->subs[i].is_cb,
 						 .is_global = v->subs[i].is_global,
 						 .name = v->subs[i].name };
-	memcpy(maps, v->maps, v->nr_maps * sizeof(*maps));
 	free(p->facts);
 	free(p->subprogs);
 	free(p->maps);
@@ -171,10 +193,9 @@ static int hand_over(struct vrf *v)
 	p->subprogs = subs;
 	p->nr_subprogs = v->nr_subs;
 	p->maps = maps;
-	p->nr_maps = v->nr_maps;
 	p->verified_insns = v->stats.insns_processed;
+	p->max_ctx_offset = v->max_ctx_offset;
 	v->facts = NULL;
-	v->nr_maps = 0;
 	return 0;
 }
 

@@ -181,6 +181,7 @@ struct vrf {
 	u32 nr_subs;
 	struct map *maps[64]; /* used maps; references held until handed over */
 	u32 nr_maps;
+	u32 max_ctx_offset; /* end of the furthest byte of the context accessed */
 
 	struct vrf_state *cur;
 	struct vrf_work *work;

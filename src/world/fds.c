@@ -13,6 +13,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FDS_BUCKETS 256 /* power of two */
@@ -20,20 +21,30 @@
 enum fds_key { KEY_OBJ, KEY_INODE, KEY_WATCH, KEYS };
 
 struct fds_entry {
-	struct obj *obj;     /* one reference for all its descriptors */
+	struct obj *obj; /* one reference for all its descriptors */
 	struct fds_entry *next[KEYS];
 	u64 key[KEYS];
 	dev_t dev;
-	int fd;		     /* our own opening of the inode, the one that asks for the lease */
-	int wd;		     /* inotify watch; -1: none, then every reap asks */
+	int fd;		   /* our own opening of the inode, the one that asks for the lease */
+	int wd;		   /* inotify watch; -1: none, then every reap asks */
+	u64 suspect_until; /* ns; 0: no close was heard of that could still be under way */
+	struct fds_entry *next_suspect;
 	long installs, closes; /* only where leases do not work */
 };
 
+/*
+ * The kernel tells of a close before it has taken it off the inode's count, so the lease may be
+ * refused once too often: an entry is asked after for this long after each event.
+ */
+#define SUSPECT_NS 1000000000ULL
+
 struct fds_state {
-	pthread_mutex_t lock; /* guards all below; taken after inlay->lock, never around obj_put() */
+	pthread_mutex_t
+		lock; /* guards all below; taken after inlay->lock, never around obj_put() */
 	struct fds_entry *bucket[KEYS][FDS_BUCKETS];
-	int inotify;	      /* -1: none to be had */
-	pid_t pid;	      /* a fork's child must not eat our events */
+	int inotify; /* -1: none to be had */
+	pid_t pid;   /* a fork's child must not eat our events */
+	struct fds_entry *suspects;
 	u32 count, unwatched;
 };
 
@@ -144,7 +155,8 @@ static int entry_create(struct fds_state *st, struct obj *obj, struct fds_entry 
 		err = -errno;
 		goto err_close;
 	}
-	/* whoever opens the file while we hold the lease for an instant has us signalled: let it be one ignored by default */
+	/* whoever opens the file while we hold the lease for an instant has us signalled: let it be
+	 * one ignored by default */
 	fcntl(e->fd, F_SETSIG, SIGURG);
 	e->wd = watch(st, e->fd);
 	e->dev = sb.st_dev;
@@ -247,31 +259,61 @@ static bool entry_is_open(struct fds_entry *e)
 	return e->closes < e->installs;
 }
 
-static void check(struct fds_state *st, struct fds_entry *e, struct fds_entry **gone)
+static u64 now_ns(void)
 {
-	e->closes++;
-	if (entry_is_open(e))
-		return;
-	entry_unlink(st, e);
-	e->next[KEY_OBJ] = *gone;
-	*gone = e;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-static void check_all(struct fds_state *st, bool unwatched_only, struct fds_entry **gone)
+/* Something was closed: e joins the suspects. */
+static void suspect(struct fds_state *st, struct fds_entry *e)
 {
-	struct fds_entry *e, *next;
-	int i;
+	e->closes++;
+	if (!e->suspect_until) {
+		e->next_suspect = st->suspects;
+		st->suspects = e;
+	}
+	e->suspect_until = now_ns() + SUSPECT_NS;
+}
 
-	for (i = 0; i < FDS_BUCKETS; i++) {
-		for (e = st->bucket[KEY_OBJ][i]; e; e = next) {
-			next = e->next[KEY_OBJ];
-			if (!unwatched_only || e->wd < 0)
-				check(st, e, gone);
+/* Takes those that are closed for good out of the tables, into *gone; forgets those that had time
+ * enough. */
+static void check_suspects(struct fds_state *st, struct fds_entry **gone)
+{
+	struct fds_entry **p = &st->suspects, *e;
+	u64 now = *p ? now_ns() : 0;
+	bool open;
+
+	while ((e = *p)) {
+		open = entry_is_open(e);
+		if (open && now < e->suspect_until) {
+			p = &e->next_suspect;
+			continue;
 		}
+		*p = e->next_suspect;
+		e->suspect_until = 0;
+		if (open)
+			continue;
+		entry_unlink(st, e);
+		e->next[KEY_OBJ] = *gone;
+		*gone = e;
 	}
 }
 
-static void read_events(struct fds_state *st, struct fds_entry **gone)
+static void suspect_all(struct fds_state *st, bool unwatched_only)
+{
+	struct fds_entry *e;
+	int i;
+
+	for (i = 0; i < FDS_BUCKETS; i++)
+		for (e = st->bucket[KEY_OBJ][i]; e; e = e->next[KEY_OBJ])
+			if (!unwatched_only || e->wd < 0)
+				suspect(st, e);
+}
+
+static void read_events(struct fds_state *st)
 {
 	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	const struct inotify_event *ev;
@@ -282,12 +324,13 @@ static void read_events(struct fds_state *st, struct fds_entry **gone)
 		for (at = 0; at < n; at += sizeof(*ev) + ev->len) {
 			ev = (const struct inotify_event *)(buf + at);
 			if (ev->mask & IN_Q_OVERFLOW) {
-				check_all(st, false, gone);
+				suspect_all(st, false);
 				continue;
 			}
-			e = ev->mask & IN_CLOSE ? entry_find(st, KEY_WATCH, (u64)(s64)ev->wd) : NULL;
+			e = ev->mask & IN_CLOSE ? entry_find(st, KEY_WATCH, (u64)(s64)ev->wd)
+						: NULL;
 			if (e)
-				check(st, e, gone);
+				suspect(st, e);
 		}
 		if (n < (ssize_t)(sizeof(buf) - sizeof(*ev)))
 			break; /* the queue was shorter than the buffer */
@@ -303,9 +346,10 @@ static void fds_reap(struct inlay *inlay)
 	pthread_mutex_lock(&st->lock);
 	if (st->count && st->pid == getpid()) {
 		if (st->inotify >= 0)
-			read_events(st, &gone);
+			read_events(st);
 		if (st->unwatched)
-			check_all(st, true, &gone);
+			suspect_all(st, true);
+		check_suspects(st, &gone);
 	}
 	pthread_mutex_unlock(&st->lock);
 	while (gone) {

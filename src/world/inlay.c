@@ -30,11 +30,12 @@ static int parse_types(const struct inlay_opts *o, const struct log_sink *log, s
 	const void *data = o->btf ? o->btf : inlay_model_btf;
 	size_t size = o->btf ? o->btf_size : (size_t)(inlay_model_btf_end - inlay_model_btf);
 	struct strbuf text = STRBUF_INIT;
-	struct btf_log blog = { .level = BTF_LOG_ERRORS, .buf = &text };
+	struct btf_log blog = {.level = BTF_LOG_ERRORS, .buf = &text};
 	int err = size > BTF_MAX_BYTES ? -E2BIG : btf_parse(data, size, NULL, &blog, ret_btf);
 
 	if (err)
-		log_to(log, LOG_ERR, "types of the simulated kernel: %s (%s)", strerror(-err), strbuf_str(&text));
+		log_to(log, LOG_ERR, "types of the simulated kernel: %s (%s)", strerror(-err),
+		       strbuf_str(&text));
 	strbuf_fini(&text);
 	return err;
 }
@@ -43,7 +44,8 @@ static void log_adapter(void *ctx, enum log_level level, const char *text)
 {
 	struct inlay_opts *o = ctx;
 
-	_Static_assert(LOG_ERR == (int)INLAY_LOG_ERR && LOG_DEBUG == (int)INLAY_LOG_DEBUG, "the same levels");
+	_Static_assert(LOG_ERR == (int)INLAY_LOG_ERR && LOG_DEBUG == (int)INLAY_LOG_DEBUG,
+		       "the same levels");
 	o->log(o->log_ctx, (enum inlay_log_level)level, text);
 }
 
@@ -56,7 +58,7 @@ struct world {
 static int start(struct world *w)
 {
 	const struct inlay_opts *o = &w->opts;
-	struct log_sink log = { o->log ? log_adapter : NULL, &w->opts };
+	struct log_sink log = {o->log ? log_adapter : NULL, &w->opts};
 	struct env_opts eo = {
 		.nr_cpus = o->nr_cpus ? o->nr_cpus : host_cpus(),
 		.clock = o->clock == INLAY_CLOCK_MANUAL ? ENV_CLOCK_MANUAL : ENV_CLOCK_REAL,
@@ -142,10 +144,11 @@ long inlay_bpf(struct inlay *inlay, int cmd, union bpf_attr *attr, unsigned int 
 	return sys_bpf(inlay, &user_mem_self, cmd, (u64)(uintptr_t)attr, size);
 }
 
-long inlay_perf_event_open(struct inlay *inlay, struct perf_event_attr *attr, int pid, int cpu, int group_fd,
-			   unsigned long flags)
+long inlay_perf_event_open(struct inlay *inlay, struct perf_event_attr *attr, int pid, int cpu,
+			   int group_fd, unsigned long flags)
 {
-	return sys_perf_event_open(inlay, &user_mem_self, (u64)(uintptr_t)attr, pid, cpu, group_fd, flags);
+	return sys_perf_event_open(inlay, &user_mem_self, (u64)(uintptr_t)attr, pid, cpu, group_fd,
+				   flags);
 }
 
 long inlay_ioctl(struct inlay *inlay, int fd, unsigned long request, unsigned long arg)
@@ -153,7 +156,8 @@ long inlay_ioctl(struct inlay *inlay, int fd, unsigned long request, unsigned lo
 	return sys_ioctl(inlay, fd, request, arg);
 }
 
-long inlay_mmap(struct inlay *inlay, void *addr, size_t len, int prot, int flags, int fd, int64_t off)
+long inlay_mmap(struct inlay *inlay, void *addr, size_t len, int prot, int flags, int fd,
+		int64_t off)
 {
 	struct obj *obj;
 	void *at;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the private libbpf calls in the place of libc. Each function is libc's, same arguments, -1 and errno; for the
- * running kernel it is libc's. With an engine, what is the engine's is answered by it, what would tell of the host's
- * kernel (version, configuration, CPUs, types) is answered for the simulated one, the rest is libc's.
+ * What the private libbpf calls in the place of libc. Each function is libc's, same arguments, -1
+ * and errno; for the running kernel it is libc's. With an engine, what is the engine's is answered
+ * by it, what would tell of the host's kernel (version, configuration, CPUs, types) is answered for
+ * the simulated one, the rest is libc's.
  */
 #include "world/shim.h"
 
@@ -91,7 +92,8 @@ long shim_syscall(long nr, ...)
 	if (inlay && nr == SYS_bpf)
 		return result(inlay_bpf(inlay, a[0], (union bpf_attr *)a[1], a[2]));
 	if (inlay && nr == SYS_perf_event_open)
-		return result(inlay_perf_event_open(inlay, (struct perf_event_attr *)a[0], a[1], a[2], a[3], a[4]));
+		return result(inlay_perf_event_open(inlay, (struct perf_event_attr *)a[0], a[1],
+						    a[2], a[3], a[4]));
 	if (inlay && nr == SYS_pidfd_open)
 		return result(inlay_pidfd_open(inlay, a[0], a[1]));
 	return syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -124,8 +126,9 @@ static bool is_cpu_list(const char *path)
 {
 	size_t n = strlen(CPU_DIR);
 
-	return !strncmp(path, CPU_DIR, n) && (!strcmp(path + n, "possible") || !strcmp(path + n, "online") ||
-					      !strcmp(path + n, "present"));
+	return !strncmp(path, CPU_DIR, n) &&
+	       (!strcmp(path + n, "possible") || !strcmp(path + n, "online") ||
+		!strcmp(path + n, "present"));
 }
 
 /* A descriptor of the engine's version of path; -2: it has none, ask the host. */
@@ -194,7 +197,8 @@ int shim_faccessat(int dir, const char *path, int mode, int flags)
 	return faccessat(dir, path, mode, flags);
 }
 
-/* The host's kernel configuration is none of the simulated kernel's: a program that needs it is refused by libbpf. */
+/* The host's kernel configuration is none of the simulated kernel's: a program that needs it is
+ * refused by libbpf. */
 gzFile shim_gzopen64(const char *path, const char *mode)
 {
 	if (!shim_current())

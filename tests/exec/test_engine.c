@@ -121,6 +121,8 @@ static void faults(void)
 	for (i = 0; i < 5; i++)
 		bad += probe_run("r0 = *(u64 *)(r2 + 0)", &addr[i]) != 0;
 	ok(!bad, "loads that may fault read zero where nothing is");
+	addr[0] = (u64)page + 4096 - 2;
+	is_u64(probe_run("r0 = *(u32 *)(r2 + 0)", addr), 0, "a word of which half is there reads zero as a whole");
 	addr[0] = (u64)page + 4096 - 8;
 	is_u64(probe_run("r0 = *(u64 *)(r2 + 0)", addr), ~0ULL, "and what is there where something is");
 	is_u64(probe_run("r0 = *(s16 *)(r2 + 2)", addr), ~0ULL, "sign-extended too");

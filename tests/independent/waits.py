@@ -15,10 +15,11 @@ start[tid]  the time at which a task last became runnable. Set, whatever was the
               sched_wakeup_new (metric "waking": the default if the text has no sched_wakeup);
             * sched_switch away from the task while it is runnable: prev_state R, R+, 0 or the
               number that stands for "+" alone (see plus_bit).
-            Pid 0 never waits. A fork that makes the tid drops what an earlier owner left.
+            Pid 0 never waits. A fork that makes the tid drops what an earlier owner left, and so
+            does the switch away from a task that is dead (X, Z, x).
 wait        at a sched_switch first prev is looked at, as above, then next: if start[next] is
             there, wait = time - start[next], which is deleted, at any length. If it is not there
-            (and next is not idle) the enqueue was missed. A row is a wait > MIN.
+            (and next is not idle) the enqueue was missed. A row is a wait > MIN; MIN 0 takes all.
 kind        of the enqueue: woken (wakeup, waking), new (wakeup_new), preempted (R+), requeued (R);
             migrated, whatever it was, if a sched_migrate_task of the task stands after its enqueue.
             With metric waking the placement of the waking itself is not a migration: a migrate
@@ -53,7 +54,8 @@ Event = collections.namedtuple('Event', 'ts cpu name body')
 # a comm can be. Who emitted the event is in neither rendering to be trusted, and not needed.
 STAMP = re.compile(
     r'\s+\[(?P<cpu>\d+)\]\s+(?:[^\s:\[\]]{1,9}\s+)?'
-    r'(?P<s>\d+)\.(?P<frac>\d{6,9}):\s+(?:\d+\s+)?(?:sched:)?(?P<name>[A-Za-z_]\w*):(?:\s+|$)')
+    r'(?P<s>\d+)\.(?P<frac>\d{6,9}):\s+')
+EVENT = re.compile(r'(?:\d+\s+)?(?:(?P<system>\w+):)?(?P<name>[A-Za-z_]\w*):(?:\s+|$)')
 SWITCH_FMT = re.compile(
     r'prev_comm=(?P<pc>.*) prev_pid=(?P<pp>\d+) prev_prio=-?\d+ prev_state=(?P<st>\S+)'
     r'(?: ==>)? next_comm=(?P<nc>.*) next_pid=(?P<np>\d+) next_prio=-?\d+')
@@ -108,9 +110,9 @@ class Text:
         ts = int(m['s']) * 10**9 + int(frac.ljust(9, '0'))
         self.first = ts if self.first is None else min(self.first, ts)
         self.last = ts if self.last is None else max(self.last, ts)
-        if m['name'] not in self.WANTED:
-            return
-        self.events.append(Event(ts, int(m['cpu']), m['name'], line[m.end():]))
+        e = EVENT.match(line, m.end())
+        if e and e['name'] in self.WANTED and e['system'] in (None, 'sched'):
+            self.events.append(Event(ts, int(m['cpu']), e['name'], line[e.end():]))
 
     def switch(self, body):
         """(prev pid, prev comm, state, next pid, next comm)"""
@@ -152,6 +154,9 @@ class Text:
                 if value >= 256 and value & (value - 1) == 0:
                     best = max(best, value)
         return best
+
+
+DEAD = {'X', 'Z', 'x', '16', '32', '0x10', '0x20'}
 
 
 def state_kind(state, plus):
@@ -251,17 +256,20 @@ class Waits:
                     q[2] = q[2] or not placing
             elif e.name == 'sched_switch':
                 prev, pcomm, state, next_, ncomm = self.text.switch(e.body)
-                self.switch(e, prev, pcomm, state_kind(state, self.plus), next_, ncomm, seen)
+                self.switch(e, prev, pcomm, state, next_, ncomm, seen)
                 names[prev], names[next_] = pcomm, ncomm
                 seen.update((prev, next_))
         for tid, q in self.queued.items():
             self.open.append({'tid': tid, 'comm': names.get(tid), 'wait_ns': self.text.last - q[0],
                               'kind': 'migrated' if q[2] else q[1], 'open': 'end'})
 
-    def switch(self, e, prev, pcomm, kind, next_, ncomm, seen):
+    def switch(self, e, prev, pcomm, state, next_, ncomm, seen):
         cpu = self.cpu(e.cpu)
+        kind = state_kind(state, self.plus)
         if kind:
             self.enqueue(e, prev, kind)
+        elif state in DEAD:
+            self.queued.pop(prev, None)
         cpu.switch(e.ts, prev, pcomm, next_, ncomm)
         self.running[e.cpu] = next_
         if not next_:
@@ -280,7 +288,7 @@ class Waits:
     def over(self, min_ns):
         """Rows above min_ns, with who ran."""
         for row in self.rows:
-            if row['wait_ns'] > min_ns:
+            if row['wait_ns'] > min_ns or not min_ns:
                 row = dict(row)
                 start = row.pop('start')
                 row['ran'] = self.cpus[row['cpu']].shares(start, row['ts_ns'])
@@ -289,7 +297,7 @@ class Waits:
     def summary(self, min_ns):
         waits = sorted(r['wait_ns'] for r in self.rows)
         return {'metric': self.metric, 'waits': len(waits),
-                'over': sum(1 for w in waits if w > min_ns),
+                'over': sum(1 for w in waits if w > min_ns or not min_ns),
                 'missed': self.missed, 'lost': self.text.lost,
                 'open': sum(1 for o in self.open if o['open'] == 'end'),
                 'open_start': sum(1 for o in self.open if o['open'] == 'start'),

@@ -190,16 +190,20 @@ static void *cache_thread(void *arg)
 
 static u64 handler_ops;
 
+/* Takes A and B, gives A back and keeps B: what an interrupted take of A must notice. */
 static void cache_handler(int sig)
 {
-	struct owned *o[4];
-	u32 i;
+	static struct owned *kept;
+	struct owned *a = claim(1000), *b = claim(1001);
 
-	for (i = 0; i < 4; i++)
-		o[i] = claim(1000 + i);
-	for (i = 0; i < 4; i++)
-		give(o[i], 1000 + i, i & 1);
-	__atomic_fetch_add(&handler_ops, 4, __ATOMIC_RELAXED);
+	give(a, 1000, false);
+	give(kept, 1001, handler_ops & 1);
+	kept = b;
+	handler_ops += 2;
+	if (sig)
+		return;
+	give(kept, 1001, false); /* called by hand, to end */
+	kept = NULL;
 }
 
 static void cache_race(void)
@@ -217,13 +221,17 @@ static void cache_race(void)
 	cache_deadline = now_ns() + RUN_NS;
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
+	sigaddset(&alarm, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
 	for (i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, cache_thread, (void *)(i + 1));
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL); /* the handler runs on this thread only */
 	signal(SIGALRM, cache_handler);
 	setitimer(ITIMER_REAL, &every, NULL);
 	cache_thread((void *)99);
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_IGN);
+	cache_handler(0);
 	for (i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	ok(cache_ops > 1000 && handler_ops > 10, "%llu operations, and %llu in handlers", (unsigned long long)cache_ops,

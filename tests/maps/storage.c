@@ -230,7 +230,8 @@ static void slot_reuse(void)
 
 	rcu_enter();
 	v = task_storage_get_or_create(first, task, &(u64){ 5 });
-	obj_put(&first->obj);
+	obj_abort(&first->obj);
+	first->ops->destroy(first); /* now, without the grace period before it */
 	second = make_task_map(8);
 	ok(lstore_map_of(second)->slot != slot, "a slot number is not reused while its last map's readers may run");
 	is_u64(*v, 5, "a value stays readable in the read section after its map went");
@@ -270,6 +271,9 @@ static void values(void)
 	ok(task_storage_get_or_create(map, task, ones) == v, "get-or-create finds what is there");
 	is_int(task_storage_remove(map, task), 0, "remove");
 	is_int(task_storage_remove(map, task), -ENOENT, "second remove");
+	rcu_leave();
+	rcu_barrier_all(); /* the memory of both elements is free again */
+	rcu_enter();
 	v = task_storage_get_or_create(map, task, NULL);
 	for (i = 0; i < 20; i++)
 		sum += v[i];
@@ -475,6 +479,11 @@ static struct {
 	u64 reads, bad;
 } churn;
 
+static u64 word(const struct lstore_elem *e, u32 i)
+{
+	return __atomic_load_n(&e->value[i], __ATOMIC_RELAXED);
+}
+
 static void *read_churned(void *unused)
 {
 	struct lstore_elem *e;
@@ -485,9 +494,9 @@ static void *read_churned(void *unused)
 		rcu_enter();
 		e = lstore_find(&churn.owner, lstore_map_of(churn.map));
 		if (e) {
-			first = e->value[0];
+			first = word(e, 0);
 			for (i = 0; i < 50; i++)
-				churn.bad += e->value[0] != first || e->value[1] != ~first;
+				churn.bad += word(e, 0) != first || word(e, 1) != ~first;
 			churn.reads++;
 		}
 		rcu_leave();

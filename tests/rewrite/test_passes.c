@@ -49,6 +49,8 @@ static void dead(void)
 	leaves("r0 = 0; if r0 == 0 goto +1; r0 = 1; exit", "2", "(b7) r0 = 0; (95) exit");
 	leaves("r0 = 0; if r0 != 0 goto +1; exit; r0 = 1; exit", "34", "(b7) r0 = 0; (95) exit");
 	leaves("r0 = 0; if r0 != 0 goto +1; r0 = 2; exit", "", "(b7) r0 = 0; (55) if r0 != 0x0 goto pc+1; (b7) r0 = 2; (95) exit");
+	leaves("r0 = 0; if r1 == 0 goto live; if r0 == 0 goto x; r0 = 7; live: r0 = 1; x: exit", "3",
+	       "(b7) r0 = 0; (15) if r1 == 0x0 goto pc+1; (05) goto pc+1; (b7) r0 = 1; (95) exit");
 	leaves("goto +0; r0 = 0; goto +0; exit", "", "(b7) r0 = 0; (95) exit");
 	leaves("r0 = 0; if r0 == 0 goto +2; r1 = 1 ll; exit", "23", "(b7) r0 = 0; (95) exit");
 	leaves("r0 = 0; may_goto +0; exit", "", "(b7) r0 = 0; (95) exit");

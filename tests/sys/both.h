@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A scenario is run twice, on an engine of ours and on the kernel, and notes what it sees; the notes must agree. Without
- * a kernel to ask only expect() counts: what must hold on both.
+ * A scenario is run twice, on an engine of ours and on the kernel, and notes what it sees; the
+ * notes must agree. Without a kernel to ask only expect() counts: what must hold on both.
  */
 #ifndef INLAY_TESTS_SYS_BOTH_H
 #define INLAY_TESTS_SYS_BOTH_H
@@ -18,7 +18,8 @@ struct note {
 static struct note notes[2][NOTES];
 static int nr_notes[2], cur_side;
 
-__attribute__((format(printf, 2, 3), unused)) static void note(long long value, const char *fmt, ...)
+__attribute__((format(printf, 2, 3), unused)) static void note(long long value, const char *fmt,
+							       ...)
 {
 	struct note *n = &notes[cur_side][nr_notes[cur_side]++];
 	va_list args;
@@ -32,7 +33,8 @@ __attribute__((format(printf, 2, 3), unused)) static void note(long long value, 
 }
 
 /* Runs the scenario; ctx is the engine or NULL. */
-__attribute__((unused)) static void both(struct inlay *in, const char *name, void (*scenario)(struct inlay *in))
+__attribute__((unused)) static void both(struct inlay *in, const char *name,
+					 void (*scenario)(struct inlay *in))
 {
 	static int oracle = -1;
 	int i, bad = 0;
@@ -49,14 +51,16 @@ __attribute__((unused)) static void both(struct inlay *in, const char *name, voi
 	cur_side = 1;
 	scenario(NULL);
 	for (i = 0; i < nr_notes[0] && i < nr_notes[1]; i++) {
-		if (notes[0][i].value == notes[1][i].value && !strcmp(notes[0][i].what, notes[1][i].what))
+		if (notes[0][i].value == notes[1][i].value &&
+		    !strcmp(notes[0][i].what, notes[1][i].what))
 			continue;
 		if (bad++ >= 8 && !getenv("INLAY_TEST_LOG"))
 			continue;
-		printf("# %s: %s: got %lld, kernel %lld\n", name, notes[0][i].what, notes[0][i].value,
-		       notes[1][i].value);
+		printf("# %s: %s: got %lld, kernel %lld\n", name, notes[0][i].what,
+		       notes[0][i].value, notes[1][i].value);
 	}
-	ok(!bad && nr_notes[0] == nr_notes[1] && nr_notes[0] > 0, "%s: as in the kernel (%d answers)", name, nr_notes[0]);
+	ok(!bad && nr_notes[0] == nr_notes[1] && nr_notes[0] > 0,
+	   "%s: as in the kernel (%d answers)", name, nr_notes[0]);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For the tests of bpf(2): the same call to an engine of ours and to the running kernel, which says what is right. */
+/* For the tests of bpf(2): the same call to an engine of ours and to the running kernel, which says
+ * what is right. */
 #ifndef INLAY_TESTS_SYS_ENGINE_H
 #define INLAY_TESTS_SYS_ENGINE_H
 
@@ -35,7 +36,9 @@ static void drop_log(void *ctx, enum inlay_log_level level, const char *text)
 /* Ends the test if there is none. */
 __attribute__((unused)) static struct inlay *engine_start(void)
 {
-	struct inlay_opts o = { .size = sizeof(o), .nr_cpus = 2, .log = getenv("INLAY_TEST_LOG") ? print_log : drop_log };
+	struct inlay_opts o = {.size = sizeof(o),
+			       .nr_cpus = 2,
+			       .log = getenv("INLAY_TEST_LOG") ? print_log : drop_log};
 	struct inlay *in;
 	int err = inlay_create(&o, &in);
 
@@ -60,7 +63,8 @@ __attribute__((unused)) static long do_bpf(struct inlay *in, int cmd, void *attr
 /* The kernel to compare with: 6.18, and bpf(2) allowed. */
 __attribute__((unused)) static bool have_oracle(void)
 {
-	union bpf_attr a = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+	union bpf_attr a = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 	struct utsname u;
 	long fd;
 
@@ -91,42 +95,51 @@ __attribute__((unused)) static int count_fds(void)
 	return n;
 }
 
-__attribute__((unused)) static long map_create(struct inlay *in, u32 type, u32 key, u32 value, u32 max, u32 flags)
+__attribute__((unused)) static long map_create(struct inlay *in, u32 type, u32 key, u32 value,
+					       u32 max, u32 flags)
 {
-	union bpf_attr a = { .map_type = type, .key_size = key, .value_size = value, .max_entries = max,
-			     .map_flags = flags, .map_name = "test" };
+	union bpf_attr a = {.map_type = type,
+			    .key_size = key,
+			    .value_size = value,
+			    .max_entries = max,
+			    .map_flags = flags,
+			    .map_name = "test"};
 
 	return do_bpf(in, BPF_MAP_CREATE, &a, sizeof(a));
 }
 
-__attribute__((unused)) static long elem(struct inlay *in, int cmd, int fd, const void *key, const void *value,
-					 uint64_t flags)
+__attribute__((unused)) static long elem(struct inlay *in, int cmd, int fd, const void *key,
+					 const void *value, uint64_t flags)
 {
-	union bpf_attr a = { .map_fd = fd };
+	union bpf_attr a = {.map_fd = fd};
 
 	a.key = U64(key);
 	a.value = U64(value);
 	a.flags = flags;
-	return do_bpf(in, cmd, &a, cmd == BPF_MAP_DELETE_ELEM ? 16 : cmd == BPF_MAP_GET_NEXT_KEY ? 24 : 32);
+	return do_bpf(in, cmd, &a,
+		      cmd == BPF_MAP_DELETE_ELEM    ? 16
+		      : cmd == BPF_MAP_GET_NEXT_KEY ? 24
+						    : 32);
 }
 
 __attribute__((unused)) static long one_fd(struct inlay *in, int cmd, int fd)
 {
-	union bpf_attr a = { .map_fd = fd };
+	union bpf_attr a = {.map_fd = fd};
 
 	return do_bpf(in, cmd, &a, 4);
 }
 
-__attribute__((unused)) static long prog_load(struct inlay *in, u32 type, const struct bpf_insn *insns, u32 n)
+__attribute__((unused)) static long prog_load(struct inlay *in, u32 type,
+					      const struct bpf_insn *insns, u32 n)
 {
-	union bpf_attr a = { .prog_type = type, .insn_cnt = n, .prog_name = "test" };
+	union bpf_attr a = {.prog_type = type, .insn_cnt = n, .prog_name = "test"};
 
 	a.insns = U64(insns);
 	a.license = U64("GPL");
 	return do_bpf(in, BPF_PROG_LOAD, &a, sizeof(a));
 }
 
-#define MOV64_IMM(dst, v) ((struct bpf_insn){ BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, v })
-#define EXIT() ((struct bpf_insn){ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 })
+#define MOV64_IMM(dst, v) ((struct bpf_insn){BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, v})
+#define EXIT()		  ((struct bpf_insn){BPF_JMP | BPF_EXIT, 0, 0, 0, 0})
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* One of each thing libbpf does for a CO-RE tracing object: typed tracepoints, local storage, both rings, .rodata, .bss. */
+/* One of each thing libbpf does for a CO-RE tracing object: typed tracepoints, local storage, both
+ * rings, .rodata, .bss. */
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <bpf/bpf_core_read.h>

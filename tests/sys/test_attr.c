@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The attribute's size and zero rules, command by command, against the running kernel: each size, and a byte set at each
- * place, must give the kernel's errno. Where an object would come of it, both get one and it is closed.
+ * The attribute's size and zero rules, command by command, against the running kernel: each size,
+ * and a byte set at each place, must give the kernel's errno. Where an object would come of it,
+ * both get one and it is closed.
  */
 #include "engine.h"
 
@@ -10,7 +11,8 @@
 
 static struct inlay *in;
 
-/* Commands whose answer depends on what objects the host's kernel has, or that no two kernels need agree on. */
+/* Commands whose answer depends on what objects the host's kernel has, or that no two kernels need
+ * agree on. */
 static bool host_dependent(int cmd)
 {
 	switch (cmd) {
@@ -51,11 +53,13 @@ static int differ(int cmd, unsigned int size, const char *what, int at)
 	if (ours == theirs)
 		return 0;
 	if (shown[cmd]++ < 4)
-		printf("# command %d, size %u, %s %d: got %ld, kernel %ld\n", cmd, size, what, at, ours, theirs);
+		printf("# command %d, size %u, %s %d: got %ld, kernel %ld\n", cmd, size, what, at,
+		       ours, theirs);
 	return 1;
 }
 
-/* Every byte of a 176-byte attribute set, one at a time and to two values; a low one could be a descriptor of the test. */
+/* Every byte of a 176-byte attribute set, one at a time and to two values; a low one could be a
+ * descriptor of the test. */
 static void bytes_like_kernel(int cmd)
 {
 	int at, bad = 0;
@@ -72,8 +76,9 @@ static void bytes_like_kernel(int cmd)
 
 static void sizes_like_kernel(int cmd)
 {
-	static const unsigned int sizes[] = { 0, 1, 3, 4, 8, 12, 16, 28, 60, 72, 116, 128, 144, 148, 152, 160, 167, 168, 169,
-					      200, 4095, 4096, 4097, 8192, 0x7fffffff, 0xffffffff };
+	static const unsigned int sizes[] = {
+		0,   1,	  3,   4,   8,	 12,  16,  28,	 60,   72,   116,  128,	       144,
+		148, 152, 160, 167, 168, 169, 200, 4095, 4096, 4097, 8192, 0x7fffffff, 0xffffffff};
 	unsigned int i;
 	int bad = 0;
 
@@ -97,9 +102,12 @@ static void rules(void)
 	for (cmd = 0; cmd <= ALL; cmd++) {
 		memset(buf, 0, sizeof(buf));
 		buf[ATTR] = 1;
-		is_int(do_bpf(in, cmd, buf, ATTR + 1), -E2BIG, "command %d: a byte the kernel does not know is E2BIG", cmd);
-		is_int(do_bpf(in, cmd, buf, 4097), -E2BIG, "command %d: more than a page is E2BIG", cmd);
-		is_int(do_bpf(in, cmd, (void *)8, 16), -EFAULT, "command %d: a bad address is EFAULT", cmd);
+		is_int(do_bpf(in, cmd, buf, ATTR + 1), -E2BIG,
+		       "command %d: a byte the kernel does not know is E2BIG", cmd);
+		is_int(do_bpf(in, cmd, buf, 4097), -E2BIG, "command %d: more than a page is E2BIG",
+		       cmd);
+		is_int(do_bpf(in, cmd, (void *)8, 16), -EFAULT,
+		       "command %d: a bad address is EFAULT", cmd);
 		is_int(do_bpf(in, cmd, (void *)0xdead000000000000, 16), -EFAULT,
 		       "command %d: a non-canonical address is EFAULT", cmd);
 	}

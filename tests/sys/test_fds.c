@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Descriptors: real ones, that keep their object through whatever a process does with descriptors, and no longer.
+// Descriptors: real ones, that keep their object through whatever a process does with descriptors,
+// and no longer.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,11 +36,13 @@ static void close_and_dup(void)
 	is_int(dup3(fd, d, O_CLOEXEC), d, "dup3 onto a placeholder");
 	close(fd);
 	is_int(maps(), 1, "the placeholder keeps it");
-	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, d, &(u32){ 0 }, &(u64){ 0 }, 0), 0, "and is the map");
+	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, d, &(u32){0}, &(u64){0}, 0), 0, "and is the map");
 	close(d);
 	is_int(maps(), 0, "the last close lets the map go");
-	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, d, &(u32){ 0 }, &(u64){ 0 }, 0), -EBADF, "a closed descriptor is EBADF");
-	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, 0, &(u32){ 0 }, &(u64){ 0 }, 0), -EINVAL, "somebody else's is EINVAL");
+	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, d, &(u32){0}, &(u64){0}, 0), -EBADF,
+	       "a closed descriptor is EBADF");
+	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, 0, &(u32){0}, &(u64){0}, 0), -EINVAL,
+	       "somebody else's is EINVAL");
 }
 
 static void by_id(void)
@@ -92,9 +95,12 @@ static void judged_mmap(void)
 
 	ok(at > 0, "inlay_mmap maps");
 	munmap((void *)at, 4096);
-	is_int(inlay_mmap(in, NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0), -EINVAL, "a private mapping is EINVAL");
-	is_int(inlay_mmap(in, NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0), -EINVAL, "beyond the end is EINVAL");
-	ok(inlay_mmap(in, NULL, 4096, PROT_READ, MAP_SHARED, plain, 0) < 0, "an array without BPF_F_MMAPABLE cannot be mapped");
+	is_int(inlay_mmap(in, NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0), -EINVAL,
+	       "a private mapping is EINVAL");
+	is_int(inlay_mmap(in, NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0), -EINVAL,
+	       "beyond the end is EINVAL");
+	ok(inlay_mmap(in, NULL, 4096, PROT_READ, MAP_SHARED, plain, 0) < 0,
+	   "an array without BPF_F_MMAPABLE cannot be mapped");
 	ok(ftruncate(fd, 0) < 0, "a user cannot pull the memory away from under the engine");
 	close(fd);
 	close(plain);
@@ -124,13 +130,16 @@ static void forked(void)
 static void passed(void)
 {
 	char buf[CMSG_SPACE(sizeof(int))] = {}, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = buf, .msg_controllen = sizeof(buf) };
+	struct iovec iov = {&byte, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = buf,
+			   .msg_controllen = sizeof(buf)};
 	int fd = new_map(0), s[2];
 	struct cmsghdr *cm = CMSG_FIRSTHDR(&m);
 
 	socketpair(AF_UNIX, SOCK_STREAM, 0, s);
-	*cm = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	*cm = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
 	memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
 	ok(sendmsg(s[0], &m, 0) == 1, "the descriptor goes into a socket");
 	close(fd);
@@ -146,9 +155,11 @@ static void access_modes(void)
 	u32 key = 0;
 	u64 v = 0;
 
-	is_int(elem(in, BPF_MAP_UPDATE_ELEM, fd, &key, &v, 0), -EPERM, "BPF_F_RDONLY: no update through the descriptor");
+	is_int(elem(in, BPF_MAP_UPDATE_ELEM, fd, &key, &v, 0), -EPERM,
+	       "BPF_F_RDONLY: no update through the descriptor");
 	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, fd, &key, &v, 0), 0, "but lookups");
-	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, fcntl(fd, F_DUPFD_CLOEXEC, 0), &key, &v, 0), 0, "also through a dup");
+	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, fcntl(fd, F_DUPFD_CLOEXEC, 0), &key, &v, 0), 0,
+	       "also through a dup");
 	close(fd);
 	fd = map_create(in, BPF_MAP_TYPE_ARRAY, 4, 8, 4, BPF_F_WRONLY);
 	is_int(elem(in, BPF_MAP_LOOKUP_ELEM, fd, &key, &v, 0), -EPERM, "BPF_F_WRONLY: no lookup");
@@ -160,7 +171,10 @@ static void kept_by_program(void)
 {
 	int map = new_map(0), prog;
 	struct bpf_insn insns[] = {
-		{ BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map }, {}, MOV64_IMM(0, 0), EXIT(),
+		{BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map},
+		{},
+		MOV64_IMM(0, 0),
+		EXIT(),
 	};
 	u32 before = maps();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// libbpf, unmodified, with an engine in the place of the kernel: a whole object from open to destroy.
+// libbpf, unmodified, with an engine in the place of the kernel: a whole object from open to
+// destroy.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -64,9 +65,9 @@ static void wait_once(struct env_task *task, u32 cpu)
 {
 	struct env_task *idle = env_idle_task(in->env, cpu);
 
-	fire("sched_wakeup", cpu, (u64[]){ U64(task->obj) }, 1);
+	fire("sched_wakeup", cpu, (u64[]){U64(task->obj)}, 1);
 	env_clock_set(in->env, env_clock_ns(in->env) + 1000000);
-	fire("sched_switch", cpu, (u64[]){ 0, U64(idle->obj), U64(task->obj), 0 }, 4);
+	fire("sched_switch", cpu, (u64[]){0, U64(idle->obj), U64(task->obj), 0}, 4);
 }
 
 static void run(struct shim_prog *skel)
@@ -88,7 +89,8 @@ static void run(struct shim_prog *skel)
 	is_u64(skel->bss->wakeups, 1, "the program's .bss is there to read: one wake-up");
 	is_u64(skel->bss->switches, 1, "one switch");
 	is_int(perf_buffer__poll(pb, 1000), 1, "poll reports one buffer");
-	ok(nr_samples == 1 && last.pid == 4242 && last.delta_ns == 1000000 && last.cpu == 1 && !strcmp(last.comm, "victim"),
+	ok(nr_samples == 1 && last.pid == 4242 && last.delta_ns == 1000000 && last.cpu == 1 &&
+		   !strcmp(last.comm, "victim"),
 	   "the sample is the program's");
 	is_int(perf_buffer__poll(pb, 0), 0, "then it is empty again");
 	is_int(ring_buffer__poll(rb, 1000), 1, "the ring buffer has one record");
@@ -103,7 +105,8 @@ static void run(struct shim_prog *skel)
 	nr_samples = 0;
 	while (perf_buffer__poll(pb, 0) > 0)
 		;
-	ok(nr_samples > 100 && nr_samples < 2000, "a full perf buffer keeps what fits (%d)", nr_samples);
+	ok(nr_samples > 100 && nr_samples < 2000, "a full perf buffer keeps what fits (%d)",
+	   nr_samples);
 	wait_once(task, 1);
 	perf_buffer__poll(pb, 0);
 	is_u64(nr_samples - 1 + nr_lost, 2002 - 1, "and the next record says how many were lost");
@@ -165,7 +168,8 @@ static void simulated_machine(void)
 	struct btf *vmlinux = btf__load_vmlinux_btf();
 
 	is_int(libbpf_num_possible_cpus(), 2, "libbpf counts the simulated CPUs");
-	ok(vmlinux && btf__find_by_name_kind(vmlinux, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) > 0,
+	ok(vmlinux &&
+		   btf__find_by_name_kind(vmlinux, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) > 0,
 	   "it reads the simulated kernel's types");
 	ok(vmlinux && btf__find_by_name_kind(vmlinux, "ext4_inode_info", BTF_KIND_STRUCT) < 0,
 	   "and not the host's");
@@ -175,7 +179,8 @@ static void simulated_machine(void)
 /* Outside shim_enter() the same libbpf means the host's kernel. */
 static void host(void)
 {
-	union bpf_attr a = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+	union bpf_attr a = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 	long direct = syscall(SYS_bpf, BPF_MAP_CREATE, &a, sizeof(a));
 	int direct_errno = errno, before = objects(in, OBJ_MAP), fd;
 
@@ -185,7 +190,8 @@ static void host(void)
 	if (direct >= 0)
 		ok(fd >= 0, "without an engine libbpf reaches the kernel");
 	else
-		ok(fd < 0 && errno == direct_errno, "without an engine libbpf gets the kernel's refusal");
+		ok(fd < 0 && errno == direct_errno,
+		   "without an engine libbpf gets the kernel's refusal");
 	is_int(objects(in, OBJ_MAP), before, "and not the engine");
 	if (fd >= 0)
 		close(fd);
@@ -193,7 +199,8 @@ static void host(void)
 
 int main(void)
 {
-	struct inlay_opts o = { .size = sizeof(o), .nr_cpus = 2, .clock = INLAY_CLOCK_MANUAL, .log = print_log };
+	struct inlay_opts o = {
+		.size = sizeof(o), .nr_cpus = 2, .clock = INLAY_CLOCK_MANUAL, .log = print_log};
 	int fds;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

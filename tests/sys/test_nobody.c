@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_nobody PROGRAM...: runs each test program as a user who is nobody, with the kernel's types out of sight, under a
- * filter that kills the process on bpf(2) and perf_event_open(2). What passes there needs nothing of the host's kernel.
+ * test_nobody PROGRAM...: runs each test program as a user who is nobody, with the kernel's types
+ * out of sight, under a filter that kills the process on bpf(2) and perf_event_open(2). What passes
+ * there needs nothing of the host's kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,23 +34,26 @@ static int install_filter(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
-	struct sock_fprog prog = { sizeof(f) / sizeof(*f), f };
+	struct sock_fprog prog = {sizeof(f) / sizeof(*f), f};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -1;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
 }
 
-/* In a child: what root can take away is taken away; a user who is somebody already is left as he is. */
+/* In a child: what root can take away is taken away; a user who is somebody already is left as he
+ * is. */
 static int become_nobody(void)
 {
 	if (!geteuid()) {
 		if (!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 		    !access("/sys/kernel/btf", F_OK))
 			(void)!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL);
-		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
+		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+		    setresuid(NOBODY, NOBODY, NOBODY))
 			return -1;
-		/* /proc/self belongs to root until this says that the process has nothing to hide */
+		/* /proc/self belongs to root until this says that the process has nothing to hide
+		 */
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	}
 	return install_filter();
@@ -58,7 +62,7 @@ static int become_nobody(void)
 /* Wait status of fd's program, or of a bare bpf(2) where fd is -1; its output becomes comments. */
 static int run(int fd)
 {
-	char *argv[] = { (char *)"test", NULL }, *envp[] = { (char *)"INLAY_TEST_NO_KERNEL=1", NULL };
+	char *argv[] = {(char *)"test", NULL}, *envp[] = {(char *)"INLAY_TEST_NO_KERNEL=1", NULL};
 	char line[512];
 	int out[2], status;
 	pid_t pid;
@@ -98,7 +102,8 @@ int main(int argc, char **argv)
 	for (i = 1; i < argc; i++) {
 		fd = open(argv[i], O_RDONLY);
 		status = fd < 0 ? -1 : run(fd);
-		ok(status >= 0 && WIFEXITED(status) && !WEXITSTATUS(status), "%s passes as nobody under the filter",
+		ok(status >= 0 && WIFEXITED(status) && !WEXITSTATUS(status),
+		   "%s passes as nobody under the filter",
 		   strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i]);
 		if (fd >= 0)
 			close(fd);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Several threads at one engine: descriptors come and go by every road at once, and nothing is lost or kept.
+// Several threads at one engine: descriptors come and go by every road at once, and nothing is lost
+// or kept.
 #include <pthread.h>
 
 #include "engine.h"
@@ -67,7 +68,10 @@ static void own_program(void)
 {
 	int map = map_create(in, BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0), prog;
 	struct bpf_insn insns[] = {
-		{ BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map }, {}, MOV64_IMM(0, 7), EXIT(),
+		{BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map},
+		{},
+		MOV64_IMM(0, 7),
+		EXIT(),
 	};
 	union bpf_attr a = {};
 	u64 ctx[2] = {};
