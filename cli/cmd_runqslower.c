@@ -71,7 +71,7 @@ static int set_cpus(const char *value, void *dst, struct strbuf *err)
 			c = end + 1;
 			to = strtoul(c, &end, 10);
 		}
-		if (end == c || strspn(c, "0123456789") != (size_t)(end - c) || (*end && *end != ',') || to < from ||
+		if (end == c || strspn(c, "0123456789") != (size_t)(end - c) || (*end && *end != ',') || (*end && !end[1]) || to < from ||
 		    to >= RQS_MAX_CPUS) {
 			strbuf_printf(err, "is no list of CPUs below %d, e.g. 2 or 0-3,7", RQS_MAX_CPUS);
 			return -EINVAL;

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "cgroup.h"
 #include "cli.h"
 #include "env/env.h"
 #include "inlay/inlay.h"
@@ -312,8 +312,7 @@ int cli_engine_run_quantiles(struct cli_engine *engine, int prog_fd, u64 *ret_p5
 /* "0::/path" of /proc/TID/cgroup names the directory whose inode number is the id. */
 static u64 kernel_cgroup(s32 tid)
 {
-	char path[64], line[4096], dir[4200];
-	struct stat st;
+	char path[64], line[4096];
 	u64 id = 0;
 	FILE *f;
 
@@ -323,8 +322,7 @@ static u64 kernel_cgroup(s32 tid)
 		if (strncmp(line, "0::", 3))
 			continue;
 		line[strcspn(line, "\n")] = 0;
-		snprintf(dir, sizeof(dir), "/sys/fs/cgroup%s", line + 3);
-		id = stat(dir, &st) ? 0 : st.st_ino;
+		id = cli_cgroup_id(line + 3);
 	}
 	if (f)
 		fclose(f);
@@ -334,4 +332,19 @@ static u64 kernel_cgroup(s32 tid)
 u64 cli_engine_cgroup(struct cli_engine *engine, const struct cli_task *task)
 {
 	return engine->inlay ? task->cgroup_id : kernel_cgroup(task->tid);
+}
+
+u64 cli_engine_ran_ns(struct cli_engine *engine, s32 tid)
+{
+	unsigned long long ns = U64_MAX;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
+	f = engine->inlay ? NULL : fopen(path, "re");
+	if (!f || fscanf(f, "%llu", &ns) != 1)
+		ns = U64_MAX;
+	if (f)
+		fclose(f);
+	return ns;
 }

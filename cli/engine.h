@@ -55,6 +55,9 @@ int cli_engine_each_task(struct cli_engine *engine, int (*fn)(const struct cli_t
 /* The id of the cgroup a task is in; 0: unknown. */
 u64 cli_engine_cgroup(struct cli_engine *engine, const struct cli_task *task);
 
+/* CPU time of a task of the running kernel, ns; U64_MAX: unknown. */
+u64 cli_engine_ran_ns(struct cli_engine *engine, s32 tid);
+
 /* A descriptor that stands for the task: the key of task storage; or -errno. */
 int cli_engine_pidfd(struct cli_engine *engine, s32 tid);
 

@@ -84,7 +84,7 @@ static int print_words(int argc, char **argv)
 
 static int usage(const struct cli_command *cmd, const struct strbuf *err)
 {
-	fprintf(stderr, "inlay: %s\nTry 'inlay%s%s --help'.\n", strbuf_str(err), cmd ? " " : "", cmd ? cmd->name : "");
+	fprintf(stderr, "inlay: %s; see 'inlay%s%s --help'\n", strbuf_str(err), cmd ? " " : "", cmd ? cmd->name : "");
 	return CLI_USAGE;
 }
 

@@ -32,16 +32,6 @@ void rqs_configure(struct rqs *rqs)
 
 /* ---- loading ---- */
 
-/* BTF-typed tracepoints: the engine has types, and among them those of sched_switch. */
-static bool has_typed_tracepoints(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool yes = btf && btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) > 0;
-
-	btf__free(btf);
-	return yes;
-}
-
 /* Of the objects that run for --profile only the first one's rows count. */
 static int drop_row(void *ctx, void *data, size_t size)
 {
@@ -106,6 +96,23 @@ static int attach_all(struct rqs *rqs)
 	return rc ? CLI_FAILED : CLI_OK;
 }
 
+static int load_all(struct rqs *rqs, struct rqs_bpf_opts *o)
+{
+	int rc = load_one(rqs, &rqs->bpf[0], o);
+
+	if (rc)
+		return rc;
+	rqs->nr_bpf = 1;
+	for (u32 s = 0; rqs->opts->profile && s < RQS_NR_STORAGES && !rc; s++) {
+		if (s == rqs->bpf[0].storage || (o->raw_tp && s == RQS_STORAGE_TASK))
+			continue;
+		o->storage = s;
+		rc = load_one(rqs, &rqs->bpf[rqs->nr_bpf], o);
+		rqs->nr_bpf += !rc;
+	}
+	return rc;
+}
+
 int rqs_start(struct rqs *rqs, u32 ring_entries, u32 row_bytes)
 {
 	struct rqs_bpf_opts o = {
@@ -117,23 +124,19 @@ int rqs_start(struct rqs *rqs, u32 ring_entries, u32 row_bytes)
 		.row_bytes = row_bytes,
 		.btf_path = rqs->engine->btf_path,
 	};
+	struct btf *own = btf__load_vmlinux_btf(), *given = o.btf_path ? btf__parse(o.btf_path, NULL) : NULL;
 	int rc;
 
-	if (rqs->opts->attach == RQS_ATTACH_AUTO && !has_typed_tracepoints()) {
+	/* typed tracepoints are the kernel's own types; a file with types helps only to find fields */
+	if (rqs->opts->attach == RQS_ATTACH_AUTO &&
+	    (!own || btf__find_by_name_kind(own, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) < 0)) {
 		fprintf(stderr, "inlay: no BTF-typed tracepoints here: using raw ones\n");
 		o.raw_tp = true;
 	}
-	rc = load_one(rqs, &rqs->bpf[0], &o);
-	if (rc)
-		return rc;
-	rqs->nr_bpf = 1;
-	for (u32 s = 0; rqs->opts->profile && s < RQS_NR_STORAGES && !rc; s++) {
-		if (s == rqs->bpf[0].storage || (o.raw_tp && s == RQS_STORAGE_TASK))
-			continue;
-		o.storage = s;
-		rc = load_one(rqs, &rqs->bpf[rqs->nr_bpf], &o);
-		rqs->nr_bpf += !rc;
-	}
+	o.types = given ? given : own;
+	rc = load_all(rqs, &o);
+	btf__free(own);
+	btf__free(given);
 	if (rc)
 		return rc;
 	if (rqs->opts->profile) {
@@ -228,6 +231,7 @@ void rqs_fini(struct rqs *rqs)
 	for (u32 i = 0; i < rqs->nr_open_end; i++)
 		rqs_shares_fini(&rqs->open_end[i].ran);
 	free(rqs->open_end);
+	free(rqs->runnable);
 	rqs_shares_fini(&rqs->line.ran);
 	rqs_shares_fini(&rqs->longest.ran);
 	rqs_history_destroy(rqs->history);

@@ -18,6 +18,7 @@
 #include "opt.h"
 
 struct bpf_link;
+struct btf;
 struct bpf_map;
 struct bpf_object;
 struct bpf_program;
@@ -73,6 +74,7 @@ struct rqs_bpf_opts {
 	u32 ring_entries;		 /* of a CPU's history: a power of two */
 	u32 row_bytes;			 /* of the ring buffer: a power of two, of pages */
 	const char *btf_path;		 /* NULL: the engine's own types */
+	const struct btf *types;	 /* libbpf's, of either; NULL: none */
 };
 
 /* Opens, configures and loads; rows go to take(ctx, row). 0, or -errno with one line in err. Inside cli_engine_enter(). */
@@ -80,6 +82,8 @@ int rqs_bpf_load(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, int (*tak
 		 void *ctx, struct strbuf *err);
 /* Attaches all handlers, the switch last: what runs then has been stamped. 0, or -errno with one line in err. */
 int rqs_bpf_attach(struct rqs_bpf *bpf, struct strbuf *err);
+/* The switch first: from then on no wait ends, and who waits keeps its stamp. */
+void rqs_bpf_detach(struct rqs_bpf *bpf);
 void rqs_bpf_unload(struct rqs_bpf *bpf); /* takes a zeroed one */
 
 static inline const struct rqs_cpu *rqs_bpf_cpu(const struct rqs_bpf *bpf, u32 cpu)
@@ -146,12 +150,17 @@ struct rqs_totals {
 /* A row ready to be printed. */
 struct rqs_line {
 	struct rqs_row row; /* of an open row: ts is when it was looked at, cpu U32_MAX: unknown */
-	bool open;	    /* wait_ns is a lower bound */
-	bool from_start;    /* … as it waited when the recording began */
+	bool from_start;    /* it waited when the recording began */
+	bool to_end;	    /* it waits when the recording ends; either: wait_ns is a lower bound */
 	struct rqs_shares ran;
 };
 
 struct rqs_summary;
+
+struct rqs_runnable {
+	s32 tid;
+	u64 ran_ns; /* CPU time it had had */
+};
 
 struct rqs {
 	const struct rqs_opts *opts;
@@ -176,6 +185,8 @@ struct rqs {
 	struct rqs_line longest; /* of those not over MIN */
 	struct rqs_line line;	 /* scratch */
 	struct rqs_summary *summary;
+	struct rqs_runnable *runnable; /* live: tasks that could run when it began, by tid */
+	u32 nr_runnable;
 	struct rqs_line *open_end; /* tasks that wait at the end, longest first */
 	u32 nr_open_end;
 	bool header_done;
@@ -190,6 +201,8 @@ int rqs_start(struct rqs *rqs, u32 ring_entries, u32 row_bytes);
 /* Drains history and rows of all objects. 0 or -errno. */
 int rqs_collect(struct rqs *rqs);
 void rqs_sum_totals(struct rqs *rqs);
+/* Live, at the start: remembers who may be waiting already. 0 or -errno. */
+int rqs_note_runnable(struct rqs *rqs);
 /* Finds who waits now. 0 or -errno. */
 int rqs_find_open(struct rqs *rqs, u64 now);
 /* Shortens the history if it has grown: looks up who waits first. */

@@ -100,7 +100,7 @@ static bool stores_may_pass(void)
 	return uname(&u) || strcmp(u.machine, "x86_64");
 }
 
-static int set_config(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, const struct btf *types)
+static int set_config(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts)
 {
 	struct bpf_map *rodata = bpf_object__find_map_by_name(bpf->obj, ".rodata");
 	struct rqs_config *config;
@@ -117,7 +117,7 @@ static int set_config(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, cons
 	config->ring_mask = bpf->ring_mask;
 	config->wakeup_bytes = opts->row_bytes / 2;
 	config->weak_order = stores_may_pass();
-	read_switch_arguments(types, config);
+	read_switch_arguments(opts->types, config);
 	rc = bpf_map__set_initial_value(rodata, config, size);
 	free(config);
 	return rc;
@@ -191,18 +191,15 @@ static int map_cpus(struct rqs_bpf *bpf)
 int rqs_bpf_load(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, int (*take)(void *ctx, void *row, size_t size),
 		 void *ctx, struct strbuf *err)
 {
-	struct btf *types;
 	int rc;
 
 	cli_libbpf_log_reset();
 	rc = open_object(bpf, opts, err);
 	if (rc)
 		return rc;
-	types = opts->btf_path ? btf__parse(opts->btf_path, NULL) : btf__load_vmlinux_btf();
 	rc = size_maps(bpf, opts);
 	if (!rc)
-		rc = set_config(bpf, opts, types);
-	btf__free(types);
+		rc = set_config(bpf, opts);
 	if (rc)
 		return fail(err, rc, "cannot configure the BPF object");
 	choose_programs(bpf, opts);
@@ -234,10 +231,17 @@ int rqs_bpf_attach(struct rqs_bpf *bpf, struct strbuf *err)
 	return 0;
 }
 
+void rqs_bpf_detach(struct rqs_bpf *bpf)
+{
+	for (u32 h = RQS_NR_HANDLERS; h-- > 0;) {
+		bpf_link__destroy(bpf->link[h]);
+		bpf->link[h] = NULL;
+	}
+}
+
 void rqs_bpf_unload(struct rqs_bpf *bpf)
 {
-	for (u32 h = 0; h < RQS_NR_HANDLERS; h++)
-		bpf_link__destroy(bpf->link[h]);
+	rqs_bpf_detach(bpf);
 	ring_buffer__free(bpf->ring);
 	if (bpf->mem)
 		munmap(bpf->mem, bpf->mem_size);

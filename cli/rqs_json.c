@@ -44,8 +44,8 @@ static void print_row(const struct rqs_line *line)
 		printf(",\"cpu\":%u", row->cpu);
 	printf(",\"wait_ns\":%llu,\"kind\":\"%s\"", (unsigned long long)row->wait_ns,
 	       line->from_start ? "queued" : rqs_kind_names[row->kind % RQS_NR_KINDS]);
-	if (line->open)
-		printf(",\"open\":\"%s\"", line->from_start ? "start" : "end");
+	if (line->from_start || line->to_end)
+		printf(",\"open\":\"%s\"", !line->to_end ? "start" : line->from_start ? "both" : "end");
 	print_ran(line);
 	putchar('}');
 }

@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
 
+#include "cgroup.h"
 #include "cli.h"
 
 #define LIVE_RING_ENTRIES (1u << 15) /* 1 MiB a CPU */
@@ -68,20 +68,14 @@ static int check_target(const struct rqs_opts *o)
 static int find_cgroup(struct rqs *rqs)
 {
 	const char *name = rqs->opts->cgroup;
-	struct strbuf path = STRBUF_INIT, why = STRBUF_INIT;
-	struct stat st;
-	int rc = CLI_OK, error;
+	struct strbuf why = STRBUF_INIT;
+	int rc = CLI_OK;
 
 	if (!name)
 		return CLI_OK;
-	strbuf_printf(&path, "%s%s%s", strncmp(name, "/sys/fs/cgroup", 14) ? "/sys/fs/cgroup" : "",
-		      name[0] == '/' ? "" : "/", name);
-	error = stat(strbuf_str(&path), &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
-	if (!error)
-		rqs->config.cgroup_id = st.st_ino;
-	else if (cli_parse_u64(name, &rqs->config.cgroup_id, &why))
-		rc = cli_fail("--cgroup: no cgroup %s (%s: %s)", name, strbuf_str(&path), strerror(error));
-	strbuf_fini(&path);
+	rqs->config.cgroup_id = cli_cgroup_id(name);
+	if (!rqs->config.cgroup_id && cli_parse_u64(name, &rqs->config.cgroup_id, &why))
+		rc = cli_fail("--cgroup: no cgroup %s below %s", name, cli_cgroup_root());
 	strbuf_fini(&why);
 	return rc;
 }
@@ -103,6 +97,14 @@ static int check_privilege(void)
 		return CLI_OK;
 	return cli_fail("a live run loads BPF into the kernel, which needs root (or CAP_BPF and CAP_PERFMON); "
 			"a recording needs nothing: inlay runqslower -i FILE");
+}
+
+/* Nobody will read what is written: said by poll() even while there is nothing to write. */
+static bool reader_gone(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
 }
 
 /* How full the fullest history ring got since the last look, 0..1. */
@@ -138,7 +140,7 @@ static int live_loop(struct rqs *rqs, u64 until)
 		rc = rc < 0 && rc != -EINTR ? rc : rqs_collect(rqs);
 		if (!rc)
 			rc = rqs_maybe_reduce(rqs, now);
-		if (fflush(stdout))
+		if (fflush(stdout) || reader_gone())
 			stopped = 1;
 		fill = rqs->nr_cpus <= ARRAY_SIZE(last) ? ring_fill(rqs, last) : 1;
 		if (fill > 0.25 && wait > POLL_MIN_MS)
@@ -162,10 +164,14 @@ static int live_run(struct rqs *rqs)
 		return cli_fail("out of memory");
 	rqs_output(rqs)->header(rqs);
 	fflush(stdout);
-	rc = live_loop(rqs, rqs->opts->duration_ns ? rqs->start_ns + rqs->opts->duration_ns : 0);
+	rc = rqs_note_runnable(rqs);
+	if (!rc)
+		rc = live_loop(rqs, rqs->opts->duration_ns ? rqs->start_ns + rqs->opts->duration_ns : 0);
+	for (u32 i = 0; i < rqs->nr_bpf; i++)
+		rqs_bpf_detach(&rqs->bpf[i]);
+	rqs->end_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!rc)
 		rc = rqs_collect(rqs);
-	rqs->end_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!rc)
 		rc = rqs_find_open(rqs, rqs->end_ns);
 	if (rc)

@@ -94,13 +94,53 @@ struct finding {
 
 /*
  * A stamp alone does not say that the task waits: one that was woken while it ran kept its stamp when it went to sleep,
- * or still runs.
+ * or still runs. Where the history does not tell, the task must be runnable.
  */
 static bool still_waits(struct rqs *rqs, const struct cli_task *task, const struct rqs_stamp *stamp)
 {
-	if (!stamp->ts || !task->runnable || rqs_history_runs_now(rqs->history, task->tid))
+	const struct rqs_history *h = rqs->history;
+
+	if (!stamp->ts || rqs_history_runs_now(h, task->tid) || rqs_history_last_out(h, task->tid) > stamp->ts)
 		return false;
-	return rqs_history_last_out(rqs->history, task->tid) <= stamp->ts;
+	if (stamp->ts < rqs->start_ns) /* stamped while programs were still being attached: it may have run unseen */
+		return task->runnable && rqs_history_first_run(h, task->tid) == U64_MAX;
+	return task->runnable || !rqs_history_lost(h);
+}
+
+static int note_task(const struct cli_task *task, void *ctx)
+{
+	struct rqs *rqs = ctx;
+	struct rqs_runnable *grown;
+
+	if (!task->runnable)
+		return 0;
+	grown = realloc(rqs->runnable, (rqs->nr_runnable + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	rqs->runnable = grown;
+	grown[rqs->nr_runnable++] = (struct rqs_runnable){ task->tid, cli_engine_ran_ns(rqs->engine, task->tid) };
+	return 0;
+}
+
+int rqs_note_runnable(struct rqs *rqs)
+{
+	return cli_engine_each_task(rqs->engine, note_task, rqs);
+}
+
+/*
+ * The worst victim gives no sign at all: it was queued before the start and has not run since. It was runnable then, is
+ * now, was never switched in, and has had no CPU time meanwhile (as one has that runs alone on its CPU all the time).
+ */
+static bool waited_all_along(struct rqs *rqs, const struct cli_task *task)
+{
+	if (!task->runnable || rqs_history_first_run(rqs->history, task->tid) != U64_MAX ||
+	    rqs_history_lost(rqs->history))
+		return false;
+	for (u32 i = 0; i < rqs->nr_runnable; i++)
+		if (rqs->runnable[i].tid == task->tid)
+			return rqs->runnable[i].ran_ns != U64_MAX &&
+			       rqs->runnable[i].ran_ns == cli_engine_ran_ns(rqs->engine, task->tid);
+	return false;
 }
 
 static bool filtered_out(const struct rqs *rqs, const struct cli_task *task, u32 cpu)
@@ -123,6 +163,7 @@ static int find_one(const struct cli_task *task, void *ctx)
 	u32 cpu = task->cpu < 0 ? U32_MAX : (u32)task->cpu;
 	struct rqs_stamp stamp;
 	struct rqs_line *line;
+	bool from_start;
 	int rc;
 
 	if (filtered_out(rqs, task, cpu))
@@ -132,7 +173,12 @@ static int find_one(const struct cli_task *task, void *ctx)
 		return rc;
 	if (rqs->config.cgroup_id && cli_engine_cgroup(rqs->engine, task) != rqs->config.cgroup_id)
 		return 0;
-	if (!still_waits(rqs, task, &stamp) || stamp.ts >= f->now || f->now - stamp.ts <= rqs->opts->min_ns)
+	from_start = !stamp.ts && waited_all_along(rqs, task);
+	if (from_start)
+		stamp.ts = rqs->start_ns;
+	else if (!still_waits(rqs, task, &stamp))
+		return 0;
+	if (stamp.ts >= f->now || f->now - stamp.ts <= rqs->opts->min_ns)
 		return 0;
 	if (rqs->nr_open_end == f->cap) {
 		u32 cap = f->cap ? f->cap * 2 : 16;
@@ -145,7 +191,8 @@ static int find_one(const struct cli_task *task, void *ctx)
 	}
 	line = &rqs->open_end[rqs->nr_open_end++];
 	memset(line, 0, sizeof(*line));
-	line->open = true;
+	line->to_end = true;
+	line->from_start = from_start;
 	line->row.ts = f->now;
 	line->row.wait_ns = f->now - stamp.ts;
 	line->row.tid = task->tid;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cgroup.h"
 #include "cli.h"
 #include "object/instance.h"
 #include "progress.h"
@@ -138,15 +139,6 @@ static int choose_metric(struct rqs *rqs)
 	return CLI_OK;
 }
 
-static bool same_cgroup(const char *have, const char *want)
-{
-	if (!strncmp(want, "/sys/fs/cgroup", 14))
-		want += 14;
-	have += have[0] == '/';
-	want += want[0] == '/';
-	return !strcmp(have, want);
-}
-
 /* Looks for the id of a cgroup the recording names: only events say which ids occur, so they are read once more. */
 static int find_cgroup_id(struct rqs *rqs, const char *name)
 {
@@ -163,7 +155,7 @@ static int find_cgroup_id(struct rqs *rqs, const char *name)
 	while (!rqs->config.cgroup_id && recording_next(rec, &ev) == 1) {
 		const char *path = ev.cgroup_id ? recording_cgroup(rec, ev.cgroup_id) : NULL;
 
-		if (path && same_cgroup(path, name))
+		if (path && !strcmp(cli_cgroup_name(path), cli_cgroup_name(name)))
 			rqs->config.cgroup_id = ev.cgroup_id;
 	}
 	recording_close(rec);

@@ -84,7 +84,7 @@ static int take_wait(struct rqs *rqs, const struct rqs_row *row)
 	if (!over && wait <= rqs->longest.row.wait_ns && !rqs->summary)
 		return 0;
 	line->row = *row;
-	line->open = line->from_start = false;
+	line->from_start = line->to_end = false;
 	if (over || wait > rqs->longest.row.wait_ns)
 		rc = rqs_history_ran(rqs->history, row->cpu, row->ts - wait, row->ts, row->pos, &line->ran);
 	if (!rc && rqs->summary)
@@ -116,7 +116,8 @@ static int take_missed(struct rqs *rqs, const struct rqs_row *row)
 	line->row.wait_ns = row->ts - rqs->start_ns;
 	if (line->row.wait_ns <= rqs->opts->min_ns)
 		return 0;
-	line->open = line->from_start = true;
+	line->from_start = true;
+	line->to_end = false;
 	rqs->nr_open_start++;
 	rc = rqs_history_ran(rqs->history, row->cpu, rqs->start_ns, row->ts, row->pos, &line->ran);
 	if (!rc)

@@ -90,6 +90,7 @@ static void print_ran(const struct rqs_line *line)
 static void print_row(struct rqs *rqs, const struct rqs_line *line)
 {
 	const struct rqs_row *row = &line->row;
+	bool open = line->from_start || line->to_end;
 	char wait[40];
 
 	print_time(rqs, row->ts);
@@ -102,9 +103,9 @@ static void print_row(struct rqs *rqs, const struct rqs_line *line)
 	else
 		printf(" %3u", row->cpu);
 	/* printf's width counts bytes, and the sign has three */
-	snprintf(wait, sizeof(wait), "%s%llu.%03llu ms", line->open ? "≥ " : "",
+	snprintf(wait, sizeof(wait), "%s%llu.%03llu ms", open ? "≥ " : "",
 		 (unsigned long long)(row->wait_ns / 1000000), (unsigned long long)(row->wait_ns / 1000 % 1000));
-	printf(" %*s %-9s ", line->open ? 17 : 15, wait,
+	printf(" %*s %-9s ", open ? 17 : 15, wait,
 	       line->from_start ? "queued" : rqs_kind_names[row->kind % RQS_NR_KINDS]);
 	print_ran(line);
 }

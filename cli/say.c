@@ -5,11 +5,14 @@
 
 #include "cli.h"
 
-static void say(const char *fmt, va_list args)
+/* A failure is one line, whatever it has to say. */
+static void say(const struct cli_command *see, const char *fmt, va_list args)
 {
 	fflush(stdout);
 	fputs("inlay: ", stderr);
 	vfprintf(stderr, fmt, args);
+	if (see)
+		fprintf(stderr, "; see 'inlay %s --help'", see->name);
 	fputc('\n', stderr);
 }
 
@@ -18,7 +21,7 @@ int cli_fail(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(fmt, args);
+	say(NULL, fmt, args);
 	va_end(args);
 	return CLI_FAILED;
 }
@@ -28,9 +31,7 @@ int cli_usage(const struct cli_command *cmd, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say(fmt, args);
+	say(cmd, fmt, args);
 	va_end(args);
-	if (cmd)
-		fprintf(stderr, "Try 'inlay %s --help'.\n", cmd->name);
 	return CLI_USAGE;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every reader of recordings on hostile bytes: opens what the seeds and their mutants are, reads all events, and looks
- * at each byte of them, so that uninitialised or out-of-range results show. The bytes stay in the heap block, where a
- * sanitizer sees an over-read; the libraries run in a child, whose death is one more refusal.
+ * Every reader of recordings on hostile bytes: opens what the seeds and their mutants are, reads
+ * all events, and looks at each byte of them, so that uninitialised or out-of-range results show.
+ * The bytes stay in the heap block, where a sanitizer sees an over-read; the libraries run in a
+ * child, whose death is one more refusal.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "mutate.h"
 #include "replay/recording.h"
 
-/* The libraries in the child ask for whatever a file tells them to; no address space limit holds under ASan. */
+/* The libraries in the child ask for whatever a file tells them to; no address space limit holds
+ * under ASan. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -67,7 +69,10 @@ static void one(const u8 *data, size_t size)
 {
 	struct log_sink log = {.write = ignore};
 	struct recording_opts opts = {
-		.log = &log, .data = data, .data_size = size, .max_spool = 4 << 20,
+		.log = &log,
+		.data = data,
+		.data_size = size,
+		.max_spool = 4 << 20,
 		.want_other = mutate_random() & 1,
 	};
 	struct strbuf err = STRBUF_INIT;

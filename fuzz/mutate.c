@@ -251,7 +251,7 @@ static size_t insert_piece(u8 *data, size_t size, size_t max)
 {
 	size_t n = 1 + below(64), at = below(size + 1), i;
 
-	if (size + n > max)
+	if (n > max || size > max - n || at > size || max > SIZE_MAX / 2) /* the last two for gcc 12 */
 		return size;
 	memmove(data + at + n, data + at, size - at);
 	if (at >= n && (next_random() & 1)) {

@@ -8,7 +8,7 @@
 
 /*
  * Whether the bytes are a relocatable 64-bit little-endian BPF object whose headers, sections, symbols, relocations, BTF
- * and BTF.ext stay inside themselves and refer only to what exists. Never refuses what clang writes.
+ * and BTF.ext stay inside themselves and refer only to what exists. Refuses nothing clang writes that libbpf could open.
  * 0, or -EINVAL (-ENOMEM) and one line without a newline in reason, which names section, symbol or relocation.
  * Nothing of data is kept. Time and memory are linear in size.
  */

@@ -530,28 +530,24 @@ int btf_check_struct_fields(const struct btf *btf)
 	return err;
 }
 
-/* 0, or what array maps say of a key: an INT of 32 bits; or no key for the one-entry map behind a global data section. */
-static int check_u32_key(const struct btf *btf, const struct btf_map_kv *kv, const struct btf_type *key,
-			 const struct btf_type *value)
+static bool is_u32(const struct btf_type *t)
 {
-	if (btf_kind(key) == BTF_KIND_UNKN)
-		return kv->max_entries == 1 && btf_kind(value) == BTF_KIND_DATASEC ? 0 : -EINVAL;
-	return btf_kind(key) == BTF_KIND_INT && key->size == 4 && btf_int_is_regular(key) &&
-			       BTF_INT_BITS(btf_int_data(key)) == 32 ?
-		       0 :
-		       -EINVAL;
+	return btf_kind(t) == BTF_KIND_INT && t->size == 4 && btf_int_is_regular(t) &&
+	       BTF_INT_BITS(btf_int_data(t)) == 32;
 }
 
-static int check_key(const struct btf *btf, const struct btf_map_kv *kv, const struct btf_type *key,
-		     const struct btf_type *value)
+/* key is void if none was given. */
+static int check_key(const struct btf_map_kv *kv, const struct btf_type *key, const struct btf_type *value)
 {
 	switch (kv->key_rule) {
 	case BTF_KEY_ANY:
 		return 0;
-	case BTF_KEY_U32:
-		return check_u32_key(btf, kv, key, value);
 	case BTF_KEY_INT_FD:
-		return btf_kind(key) == BTF_KIND_UNKN ? -EINVAL : check_u32_key(btf, kv, key, value);
+		return is_u32(key) ? 0 : -EINVAL;
+	case BTF_KEY_U32:
+		if (btf_kind(key) == BTF_KIND_UNKN && kv->max_entries == 1 && btf_kind(value) == BTF_KIND_DATASEC)
+			return 0;
+		return is_u32(key) ? 0 : -EINVAL;
 	case BTF_KEY_REFUSED:
 		break;
 	}
@@ -585,7 +581,7 @@ int btf_check_map_kv(const struct btf *btf, const struct btf_map_kv *kv, struct 
 		return -EACCES;
 	if (found.kinds & ~kv->allowed_fields)
 		return -EOPNOTSUPP;
-	err = check_key(btf, kv, key, value);
+	err = check_key(kv, key, value);
 	if (err)
 		return err;
 	*ret_fields = found;

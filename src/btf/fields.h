@@ -60,7 +60,7 @@ int btf_parse_fields(const struct btf *btf, u32 type_id, u32 mask, u32 value_siz
 enum btf_key_rule {
 	BTF_KEY_ANY,	 /* sizes must agree (hash, ...) */
 	BTF_KEY_U32,	 /* an INT of 32 bits, or none with a DATASEC as value and one entry (array) */
-	BTF_KEY_INT_FD,	 /* an INT of 32 bits (local storage) */
+	BTF_KEY_INT_FD,	 /* an INT of 32 bits in any case (local storage; per-CPU array) */
 	BTF_KEY_REFUSED, /* the map type takes no BTF: -ENOTSUPP */
 };
 

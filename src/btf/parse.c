@@ -97,16 +97,12 @@ static int parse_strings(struct btf_env *env, const struct btf_header *h)
 	return 0;
 }
 
-static int add_type(struct btf_env *env, const struct btf_type *t)
+/* As many as fit into BTF_MAX_BYTES: Linux 6.18 sets no other limit, though ids above BTF_MAX_TYPE cannot be referred to. */
+static int add_type(struct btf *btf, const struct btf_type *t)
 {
-	struct btf *btf = env->btf;
 	const struct btf_type **types;
 	u32 cap;
 
-	if (btf_nr_types(btf) > BTF_MAX_TYPE) {
-		btf_env_log(env, "Exceeded max num of types");
-		return -E2BIG;
-	}
 	if (btf->nr_own == btf->cap_types) {
 		cap = btf->cap_types ? btf->cap_types * 2 : 64;
 		types = realloc(btf->types, cap * sizeof(*types));
@@ -156,7 +152,7 @@ static int parse_types(struct btf_env *env, const struct btf_header *h)
 		return BAD(env, "Unaligned type_off");
 	if (!btf->base && !h->type_len)
 		return BAD(env, "No type found");
-	rc = btf->base ? 0 : add_type(env, &void_type);
+	rc = btf->base ? 0 : add_type(btf, &void_type);
 	if (rc)
 		return rc;
 	env->log_id = btf_nr_types(btf);
@@ -165,8 +161,8 @@ static int parse_types(struct btf_env *env, const struct btf_header *h)
 		rc = check_type(env, t, end - at);
 		if (rc < 0)
 			return rc;
-		if (add_type(env, t))
-			return btf_nr_types(btf) > BTF_MAX_TYPE ? -E2BIG : -ENOMEM;
+		if (add_type(btf, t))
+			return -ENOMEM;
 		env->log_id++;
 	}
 	return 0;

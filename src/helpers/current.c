@@ -90,7 +90,7 @@ static u64 get_smp_processor_id(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_get_smp_processor_id = {
 	HELPER_IS(get_smp_processor_id, 8),
 	.fn = get_smp_processor_id,
-	.flags = HELPER_FASTCALL,
+	.flags = HELPER_FASTCALL | HELPER_RET_CPU,
 	.ret = RET_INTEGER,
 };
 

@@ -25,6 +25,7 @@ static u64 loop(u64 nr, u64 func, u64 ctx, u64 flags, u64 r5)
 static const struct callback_desc loop_cb = {
 	.func_arg = 1,
 	.ctx_arg = 2,
+	.calls_arg = 1,
 	.reg = { CB_SCALAR, CB_CTX_ARG },
 	.ret_min = 0,
 	.ret_max = 1,

@@ -73,6 +73,19 @@ static u64 snprintf_(u64 str, u64 str_size, u64 fmt, u64 data, u64 data_len)
 	return n < 0 ? n : n + 1;
 }
 
+/* At load: does the format fit that many bytes of arguments? */
+static int check_format(const char *text, u64 size)
+{
+	static const u64 none[FORMAT_MAX_ARGS];
+	char out[1];
+	int n;
+
+	if (size % 8 || size > sizeof(none))
+		return -EINVAL;
+	n = format_text(out, sizeof(out), text, strlen(text) + 1, none, size / 8);
+	return n < 0 ? n : 0;
+}
+
 const struct helper_desc helper_snprintf = {
 	HELPER_IS(snprintf, 165),
 	.fn = snprintf_,
@@ -80,6 +93,7 @@ const struct helper_desc helper_snprintf = {
 	.ret = RET_INTEGER,
 	.arg = { ARG_PTR_TO_MEM | PTR_MAYBE_NULL | MEM_UNINIT | MEM_WRITE, ARG_CONST_SIZE_OR_ZERO,
 		 ARG_PTR_TO_CONST_STR, ARG_PTR_TO_MEM | PTR_MAYBE_NULL | MEM_RDONLY, ARG_CONST_SIZE_OR_ZERO },
+	.check_str = check_format,
 };
 
 static u64 strncmp_(u64 s1, u64 s1_size, u64 s2, u64 r4, u64 r5)

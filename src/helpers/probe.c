@@ -71,8 +71,8 @@ static u64 probe_read_user_str(u64 dst, u64 size, u64 src, u64 r4, u64 r5)
 	}
 
 PROBE_HELPER(probe_read, 4, probe_read_kernel, HELPER_GPL);
-PROBE_HELPER(probe_read_str, 45, probe_read_kernel_str, HELPER_GPL);
+PROBE_HELPER(probe_read_str, 45, probe_read_kernel_str, HELPER_GPL | HELPER_RET_SIZE);
 PROBE_HELPER(probe_read_kernel, 113, probe_read_kernel, HELPER_GPL);
-PROBE_HELPER(probe_read_kernel_str, 115, probe_read_kernel_str, HELPER_GPL);
+PROBE_HELPER(probe_read_kernel_str, 115, probe_read_kernel_str, HELPER_GPL | HELPER_RET_SIZE);
 PROBE_HELPER(probe_read_user, 112, probe_read_user, HELPER_GPL);
-PROBE_HELPER(probe_read_user_str, 114, probe_read_user_str, HELPER_GPL);
+PROBE_HELPER(probe_read_user_str, 114, probe_read_user_str, HELPER_GPL | HELPER_RET_SIZE);

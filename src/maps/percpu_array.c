@@ -43,7 +43,7 @@ static void percpu_array_destroy(struct map *map)
 static int percpu_array_create(struct inlay *inlay, const struct map_attr *attr, struct map **ret_map)
 {
 	struct percpu_array *a;
-	int err = map_check_btf(inlay, attr, BTF_KEY_U32);
+	int err = map_check_btf(inlay, attr, BTF_KEY_INT_FD);
 
 	if (err)
 		return err;

@@ -21,7 +21,8 @@
 #include "base/arch.h"
 
 #define PIPE_BYTES (1 << 20)
-#define SILENT_WALL_SECONDS 600 /* a child that neither computes nor writes is stuck in the kernel */
+#define SILENT_WALL_SECONDS                                                                        \
+	600 /* a child that neither computes nor writes is stuck in the kernel */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* its shadow memory is beyond any limit of the address space */
@@ -31,13 +32,16 @@
 #endif
 #endif
 
-/* What a library that reads a file needs. Anything else answers EPERM, which libraries survive better than a kill. */
+/* What a library that reads a file needs. Anything else answers EPERM, which libraries survive
+ * better than a kill. */
+/* clang-format off */
 static const u32 allowed_calls[] = {
 	SYS_read, SYS_pread64, SYS_write, SYS_lseek, SYS_brk, SYS_munmap, SYS_mremap,
 	SYS_madvise, SYS_mprotect, SYS_fstat, SYS_close, SYS_exit, SYS_exit_group, SYS_rt_sigreturn,
 	SYS_rt_sigprocmask, SYS_futex, SYS_getrandom, SYS_sysinfo, SYS_clock_gettime, SYS_getpid,
 	SYS_gettid, SYS_sched_yield, SYS_sigaltstack, SYS_dup,
 };
+/* clang-format on */
 
 /* Where the filter finds the low half of mmap's fifth argument. */
 #define MMAP_FD_LOW                                                                                \
@@ -59,7 +63,8 @@ static void child_filter(void)
 	for (i = 0; i < N; i++) /* jumps to the last statement */
 		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed_calls[i],
 						      N - i + 3, 0);
-	/* mmap, of memory only: a library that cannot map the file reads it, and stays as small as its buffers. */
+	/* mmap, of memory only: a library that cannot map the file reads it, and stays as small as
+	 * its buffers. */
 	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 2);
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, MMAP_FD_LOW);
 	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (u32)-1, 1, 0);
@@ -93,17 +98,20 @@ static void child_limits(const struct rec_child_job *job)
 #endif
 }
 
-/* Signal dispositions of the parent (an engine's fault handlers among them) are not for this process. */
+/* Signal dispositions of the parent (an engine's fault handlers among them) are not for this
+ * process. */
 static void child_signals(void)
 {
-	static const int dfl[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGPIPE, SIGALRM, SIGCHLD,
-				  SIGPROF, SIGVTALRM, SIGUSR1, SIGUSR2, SIGTRAP, SIGSYS};
+	static const int dfl[] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE,	SIGABRT,
+				  SIGTERM,   SIGPIPE, SIGALRM, SIGCHLD, SIGPROF,
+				  SIGVTALRM, SIGUSR1, SIGUSR2, SIGTRAP, SIGSYS};
 	sigset_t none;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(dfl); i++)
 		signal(dfl[i], SIG_DFL);
-	signal(SIGINT, SIG_IGN); /* the terminal's ^C is for the parent, which ends this one itself */
+	signal(SIGINT,
+	       SIG_IGN); /* the terminal's ^C is for the parent, which ends this one itself */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -175,7 +183,8 @@ static u64 child_cpu_ns(pid_t pid)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* Waits for bytes; silence counts against the child only while it takes CPU time, so a loaded machine is no hang. */
+/* Waits for bytes; silence counts against the child only while it takes CPU time, so a loaded
+ * machine is no hang. */
 static int wait_readable(struct rec_child *c, u32 cpu_seconds)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};

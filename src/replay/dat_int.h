@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Between the two halves of the trace.dat reader. The child runs libtracecmd: it sends what a first pass found (one
- * DAT_SCAN), then the events in order, then DAT_END. The parent believes nothing it gets.
+ * Between the two halves of the trace.dat reader. The child runs libtracecmd: it sends what a first
+ * pass found (one DAT_SCAN), then the events in order, then DAT_END. The parent believes nothing it
+ * gets.
  */
 #ifndef INLAY_REPLAY_DAT_INT_H
 #define INLAY_REPLAY_DAT_INT_H
@@ -16,8 +17,8 @@ struct dat_msg {
 	u32 size; /* bytes that follow */
 };
 
-#define DAT_BATCH 2048 /* events in one message at most */
-#define DAT_ERROR_MAX 512
+#define DAT_BATCH      2048 /* events in one message at most */
+#define DAT_ERROR_MAX  512
 #define DAT_TICK_EVERY 65536 /* records between signs of life */
 
 struct dat_scan {

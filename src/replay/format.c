@@ -7,24 +7,34 @@
 
 #include "replay/replay_int.h"
 
-enum { SW_PREV_COMM, SW_PREV_PID, SW_PREV_PRIO, SW_PREV_STATE, SW_NEXT_COMM, SW_NEXT_PID, SW_NEXT_PRIO };
+enum {
+	SW_PREV_COMM,
+	SW_PREV_PID,
+	SW_PREV_PRIO,
+	SW_PREV_STATE,
+	SW_NEXT_COMM,
+	SW_NEXT_PID,
+	SW_NEXT_PRIO
+};
 enum { WK_COMM, WK_PID, WK_PRIO, WK_TARGET, WK_SUCCESS };
 enum { FK_PARENT_COMM, FK_PARENT_PID, FK_CHILD_COMM, FK_CHILD_PID };
 enum { EX_COMM, EX_PID, EX_PRIO, EX_GROUP_DEAD };
 enum { MG_COMM, MG_PID, MG_PRIO, MG_ORIG, MG_DEST };
 
-/* A row a tracepoint: its fields in the order of the enums above; "?" before a name: may be absent. */
+/* A row a tracepoint: its fields in the order of the enums above; "?" before a name: may be absent.
+ */
 static const struct {
 	const char *name;
 	const char *fields[REC_MAX_FIELDS];
 } tracepoints[REC_NR_TRACEPOINTS] = {
 	[REC_SWITCH] = {"sched_switch",
-			{"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid",
-			 "next_prio"}},
+			{"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm",
+			 "next_pid", "next_prio"}},
 	[REC_WAKEUP] = {"sched_wakeup", {"comm", "pid", "prio", "target_cpu", "?success"}},
 	[REC_WAKEUP_NEW] = {"sched_wakeup_new", {"comm", "pid", "prio", "target_cpu", "?success"}},
 	[REC_WAKING] = {"sched_waking", {"comm", "pid", "prio", "target_cpu", "?success"}},
-	[REC_FORK] = {"sched_process_fork", {"parent_comm", "parent_pid", "child_comm", "child_pid"}},
+	[REC_FORK] = {"sched_process_fork",
+		      {"parent_comm", "parent_pid", "child_comm", "child_pid"}},
 	[REC_EXIT] = {"sched_process_exit", {"comm", "pid", "prio", "?group_dead"}},
 	[REC_MIGRATE] = {"sched_migrate_task", {"comm", "pid", "prio", "orig_cpu", "dest_cpu"}},
 };
@@ -58,13 +68,22 @@ enum rec_event_type rec_event_of_name(const char *name, size_t n)
 	return REC_OTHER;
 }
 
-int rec_formats_states(struct rec_formats *fmts, const struct rec_format_text text[REC_NR_TRACEPOINTS])
+int rec_formats_states(struct rec_formats *fmts,
+		       const struct rec_format_text text[REC_NR_TRACEPOINTS])
 {
 	if (!text[REC_SWITCH].p) {
 		rec_states_modern(&fmts->states);
 		return 0;
 	}
 	return rec_states_parse(&fmts->states, text[REC_SWITCH].p, text[REC_SWITCH].n);
+}
+
+void rec_formats_index(struct rec_formats *fmts)
+{
+	u32 t;
+
+	for (t = 0; t < REC_NR_TRACEPOINTS; t++)
+		fmts->ids[t] = fmts->f[t].known ? fmts->f[t].id : U32_MAX;
 }
 
 struct raw_record {
@@ -134,7 +153,8 @@ static inline void raw_comm(const struct raw_record *r, const struct rec_field *
 	rec_copy_comm(dst, (const char *)r->p + off, len);
 }
 
-static void decode_switch(const struct rec_formats *fmts, const struct raw_record *r, struct rec_event *ev)
+static void decode_switch(const struct rec_formats *fmts, const struct raw_record *r,
+			  struct rec_event *ev)
 {
 	const struct rec_field *f = fmts->f[REC_SWITCH].fields;
 	u64 raw = raw_int(r, &f[SW_PREV_STATE]);
@@ -151,7 +171,8 @@ static void decode_switch(const struct rec_formats *fmts, const struct raw_recor
 	ev->sw.next_prio = raw_int(r, &f[SW_NEXT_PRIO]);
 }
 
-static void decode_wakeup(const struct rec_format *fmt, const struct raw_record *r, struct rec_event *ev)
+static void decode_wakeup(const struct rec_format *fmt, const struct raw_record *r,
+			  struct rec_event *ev)
 {
 	const struct rec_field *f = fmt->fields;
 
@@ -163,7 +184,8 @@ static void decode_wakeup(const struct rec_format *fmt, const struct raw_record 
 		ev->type = REC_OTHER;
 }
 
-static void decode_fork(const struct rec_format *fmt, const struct raw_record *r, struct rec_event *ev)
+static void decode_fork(const struct rec_format *fmt, const struct raw_record *r,
+			struct rec_event *ev)
 {
 	const struct rec_field *f = fmt->fields;
 
@@ -174,7 +196,8 @@ static void decode_fork(const struct rec_format *fmt, const struct raw_record *r
 	ev->fork.child_tgid = -1;
 }
 
-static void decode_exit(const struct rec_format *fmt, const struct raw_record *r, struct rec_event *ev)
+static void decode_exit(const struct rec_format *fmt, const struct raw_record *r,
+			struct rec_event *ev)
 {
 	const struct rec_field *f = fmt->fields;
 
@@ -184,7 +207,8 @@ static void decode_exit(const struct rec_format *fmt, const struct raw_record *r
 	ev->exit.group_dead = f[EX_GROUP_DEAD].kind ? raw_int(r, &f[EX_GROUP_DEAD]) != 0 : -1;
 }
 
-static void decode_migrate(const struct rec_format *fmt, const struct raw_record *r, struct rec_event *ev)
+static void decode_migrate(const struct rec_format *fmt, const struct raw_record *r,
+			   struct rec_event *ev)
 {
 	const struct rec_field *f = fmt->fields;
 

@@ -13,10 +13,10 @@
 
 #include "replay/replay_int.h"
 
-#define SPOOL_LIMIT (64ULL << 30)
-#define SPOOL_BUF (256 << 10)
+#define SPOOL_LIMIT  (64ULL << 30)
+#define SPOOL_BUF    (256 << 10)
 #define FORGET_EVERY (32ULL << 20)
-#define MAX_LAYERS 3 /* a .gz inside an .xz is odd, more is an attack */
+#define MAX_LAYERS   3 /* a .gz inside an .xz is odd, more is an attack */
 
 static const char *spool_dir(void)
 {
@@ -40,7 +40,8 @@ int rec_spool_init(struct recording *rec, struct rec_spool *sp)
 		strbuf_fini(&path);
 	}
 	if (sp->fd < 0)
-		return rec_fail(rec, errno, "no temporary file in %s to unpack into: %s; set TMPDIR",
+		return rec_fail(rec, errno,
+				"no temporary file in %s to unpack into: %s; set TMPDIR",
 				spool_dir(), strerror(errno));
 	sp->buf = malloc(SPOOL_BUF);
 	if (!sp->buf) {
@@ -61,7 +62,8 @@ static int spool_flush(struct recording *rec, struct rec_spool *sp)
 			continue;
 		if (n < 0)
 			return rec_fail(rec, errno,
-					"unpacking into %s after %llu bytes: %s; set TMPDIR to where there is room",
+					"unpacking into %s after %llu bytes: %s; set TMPDIR to "
+					"where there is room",
 					spool_dir(), (unsigned long long)sp->size, strerror(errno));
 		done += n;
 	}
@@ -76,9 +78,10 @@ int rec_spool_write(struct recording *rec, struct rec_spool *sp, const void *dat
 	int err;
 
 	if (n > sp->limit - sp->size)
-		return rec_fail(rec, EFBIG,
-				"unpacks to more than %llu bytes; unpack it yourself to read it anyway",
-				(unsigned long long)sp->limit);
+		return rec_fail(
+			rec, EFBIG,
+			"unpacks to more than %llu bytes; unpack it yourself to read it anyway",
+			(unsigned long long)sp->limit);
 	sp->size += n;
 	while (n) {
 		part = min_of(n, (size_t)SPOOL_BUF - sp->used);
@@ -182,7 +185,8 @@ int rec_input_reopen(const struct rec_input *in)
 		return input_copy(in);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) { /* no /proc, or no right to open it again: share the offset, which nobody else uses */
+	if (fd < 0) { /* no /proc, or no right to open it again: share the offset, which nobody else
+			 uses */
 		fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 3);
 		if (fd < 0)
 			return -errno;
@@ -252,9 +256,10 @@ static int input_from_fd(struct recording *rec, int fd)
 	if (fstat(fd, &st))
 		return rec_fail(rec, errno, "fstat: %s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return rec_fail(rec, EISDIR,
-				"a directory (`perf record --threads` makes one); give the output of "
-				"`perf script --ns -i DIR` instead");
+		return rec_fail(
+			rec, EISDIR,
+			"a directory (`perf record --threads` makes one); give the output of "
+			"`perf script --ns -i DIR` instead");
 	if (!S_ISREG(st.st_mode) || lseek(fd, 0, SEEK_CUR) != 0)
 		return spool_stream(rec, fd, &rec->in); /* a file read from the middle, too */
 	rec->in.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bytes of a recording: a file mapped as it is, or unpacked first into an unlinked temporary file. */
+/* The bytes of a recording: a file mapped as it is, or unpacked first into an unlinked temporary
+ * file. */
 #ifndef INLAY_REPLAY_INPUT_H
 #define INLAY_REPLAY_INPUT_H
 
@@ -32,8 +33,8 @@ void rec_input_fini(struct rec_input *in);
 int rec_input_reopen(const struct rec_input *in);
 
 /*
- * Counts bytes read of a mapped input, and from time to time gives all its pages back, so that reading a large file
- * keeps the process small; what is needed again comes from the page cache.
+ * Counts bytes read of a mapped input, and from time to time gives all its pages back, so that
+ * reading a large file keeps the process small; what is needed again comes from the page cache.
  */
 void rec_input_used(struct rec_input *in, u64 bytes);
 
@@ -45,8 +46,8 @@ int rec_spool_finish(struct recording *rec, struct rec_spool *sp, struct rec_inp
 void rec_spool_fini(struct rec_spool *sp);
 
 /*
- * Name of the compression the bytes begin with, or NULL; and unpacking of src into sp, chosen by that name.
- * (unpack.c)
+ * Name of the compression the bytes begin with, or NULL; and unpacking of src into sp, chosen by
+ * that name. (unpack.c)
  */
 const char *rec_compression(const u8 *p, u64 n);
 int rec_unpack(struct recording *rec, const char *compression, const struct rec_input *src,

@@ -37,7 +37,8 @@ int rec_merge_add(struct rec_merge *m, struct rec_run run)
 {
 	int err;
 
-	if (m->next_run > m->cap_runs / 2) { /* the front of the backlog is used up: take its room */
+	if (m->next_run >
+	    m->cap_runs / 2) { /* the front of the backlog is used up: take its room */
 		m->nr_runs -= m->next_run;
 		memmove(m->runs, m->runs + m->next_run, m->nr_runs * sizeof(run));
 		m->next_run = 0;
@@ -88,7 +89,8 @@ static int heap_push(struct rec_merge *m, struct rec_run run)
 	return 0;
 }
 
-/* Moves runs of the backlog that come before the heap's top into the heap, and says who is second. */
+/* Moves runs of the backlog that come before the heap's top into the heap, and says who is second.
+ */
 static int settle(struct rec_merge *m)
 {
 	const struct rec_run *second = NULL;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ordering by time with little memory. A recording is a few long stretches in which time does not go back (a CPU's
- * buffer copied out in one go; a whole sorted text), so instead of sorting events, stretches ("runs") are merged: the
- * run whose next event is oldest gives it. Equal times keep the order of the file.
+ * Ordering by time with little memory. A recording is a few long stretches in which time does not
+ * go back (a CPU's buffer copied out in one go; a whole sorted text), so instead of sorting events,
+ * stretches ("runs") are merged: the run whose next event is oldest gives it. Equal times keep the
+ * order of the file.
  *
- * Runs that begin later than everything merged so far wait in a sorted backlog, so the heap holds about one a CPU.
+ * Runs that begin later than everything merged so far wait in a sorted backlog, so the heap holds
+ * about one a CPU.
  */
 #ifndef INLAY_REPLAY_MERGE_H
 #define INLAY_REPLAY_MERGE_H
@@ -40,7 +42,8 @@ static inline struct rec_run *rec_merge_top(struct rec_merge *m)
 	return m->nr_heap ? &m->heap[0] : NULL;
 }
 
-/* The top's record was taken and its pos and ts moved on to the next one (pos == end: there is none). 0 or -ENOMEM. */
+/* The top's record was taken and its pos and ts moved on to the next one (pos == end: there is
+ * none). 0 or -ENOMEM. */
 int rec_merge_slow(struct rec_merge *m);
 static inline int rec_merge_advance(struct rec_merge *m)
 {

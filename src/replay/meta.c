@@ -21,8 +21,8 @@ enum {
 };
 
 #define DAT_COMPRESSED 1
-#define MAX_SECTIONS 1024
-#define MAX_SYSTEMS 65536
+#define MAX_SECTIONS   1024
+#define MAX_SYSTEMS    65536
 
 static const char dat_magic[10] = "\x17\x08\x44tracing";
 
@@ -89,10 +89,11 @@ static bool cur_expect(struct cursor *c, const char *bytes, u64 n)
 
 static int meta_damaged(struct recording *rec, const struct cursor *c, const char *what)
 {
-	return rec_fail(rec, EINVAL,
-			"damaged or truncated: %s does not fit at offset %llu (the file has %llu bytes); "
-			"copy or record it again", what, (unsigned long long)c->bad_at,
-			(unsigned long long)rec->in.size);
+	return rec_fail(
+		rec, EINVAL,
+		"damaged or truncated: %s does not fit at offset %llu (the file has %llu bytes); "
+		"copy or record it again",
+		what, (unsigned long long)c->bad_at, (unsigned long long)rec->in.size);
 }
 
 void rec_meta_fini(struct rec_meta *m)
@@ -149,7 +150,8 @@ static void skip_headers(struct cursor *c)
 		cur_take(c, cur_uint(c, 8));
 }
 
-static int meta_start(struct recording *rec, struct rec_meta *m, struct cursor *c, const char **ret_version)
+static int meta_start(struct recording *rec, struct rec_meta *m, struct cursor *c,
+		      const char **ret_version)
 {
 	u64 endian, long_size;
 
@@ -164,7 +166,8 @@ static int meta_start(struct recording *rec, struct rec_meta *m, struct cursor *
 		return meta_damaged(rec, c, "the header");
 	if (endian > 1 || (long_size != 4 && long_size != 8))
 		return rec_fail(rec, EINVAL,
-				"damaged: byte order %llu or size of long %llu at offset %llu is none that exists",
+				"damaged: byte order %llu or size of long %llu at offset %llu is "
+				"none that exists",
 				(unsigned long long)endian, (unsigned long long)long_size,
 				(unsigned long long)c->base + 10 + strlen(*ret_version) + 1);
 	m->big_endian = endian;
@@ -214,8 +217,10 @@ static int check_extent(struct recording *rec, u32 cpu, u64 off, u64 size)
 	if (!size || (off <= rec->in.size && size <= rec->in.size - off))
 		return 0;
 	return rec_fail(rec, EINVAL,
-			"truncated: the data of CPU %u is %llu bytes at offset %llu, but the file has only %llu; "
-			"copy or record it again", cpu, (unsigned long long)size, (unsigned long long)off,
+			"truncated: the data of CPU %u is %llu bytes at offset %llu, but the file "
+			"has only %llu; "
+			"copy or record it again",
+			cpu, (unsigned long long)size, (unsigned long long)off,
 			(unsigned long long)rec->in.size);
 }
 
@@ -282,8 +287,8 @@ static int parse_v6(struct recording *rec, struct rec_meta *m, struct cursor *c)
 	if (c->bad)
 		return meta_damaged(rec, c, "a part of the header");
 	if (!m->cpus || m->cpus > REC_MAX_CPUS)
-		return rec_fail(rec, EINVAL, "damaged: %u CPUs at offset %llu (at most %u can be)", m->cpus,
-				(unsigned long long)c->pos - 4, REC_MAX_CPUS);
+		return rec_fail(rec, EINVAL, "damaged: %u CPUs at offset %llu (at most %u can be)",
+				m->cpus, (unsigned long long)c->pos - 4, REC_MAX_CPUS);
 	return v6_buffers(rec, m, c);
 }
 
@@ -299,7 +304,8 @@ static int unpack_section(struct recording *rec, struct rec_meta *m, struct curs
 	if (!z)
 		return meta_damaged(rec, c, "a compressed section");
 	if (size > REC_META_MAX_UNPACKED)
-		return rec_fail(rec, EINVAL, "damaged: a section at offset %llu unpacks to %llu bytes",
+		return rec_fail(rec, EINVAL,
+				"damaged: a section at offset %llu unpacks to %llu bytes",
 				(unsigned long long)c->base, (unsigned long long)size);
 	free(m->unpacked);
 	m->unpacked = malloc(size ? size : 1);
@@ -310,8 +316,8 @@ static int unpack_section(struct recording *rec, struct rec_meta *m, struct curs
 	else if (!strcmp(compression, "zlib"))
 		good = uncompress(m->unpacked, &len, z, zsize) == Z_OK && len == size;
 	else
-		return rec_fail(rec, EPROTONOSUPPORT, "compressed with '%.16s', which is not supported",
-				compression);
+		return rec_fail(rec, EPROTONOSUPPORT,
+				"compressed with '%.16s', which is not supported", compression);
 	if (!good)
 		return rec_fail(rec, EINVAL, "damaged: the section at offset %llu does not unpack",
 				(unsigned long long)c->base);
@@ -341,7 +347,8 @@ static int open_section(struct recording *rec, const struct cursor *file, u64 of
 	if (!body)
 		return meta_damaged(rec, &c, "a section");
 	if (id != want)
-		return rec_fail(rec, EINVAL, "damaged: section %llu at offset %llu where %u should be",
+		return rec_fail(rec, EINVAL,
+				"damaged: section %llu at offset %llu where %u should be",
 				(unsigned long long)id, (unsigned long long)off, want);
 	*ret_compressed = flags & DAT_COMPRESSED;
 	*ret = (struct cursor){.p = body, .n = size, .base = body - file->p, .swap = c.swap};
@@ -378,13 +385,16 @@ static int check_chunks(struct recording *rec, const struct cursor *file, u64 of
 		unpacked = cur_uint(&c, 4);
 		cur_take(&c, packed);
 		if (unpacked > REC_META_MAX_UNPACKED)
-			return rec_fail(rec, EINVAL, "damaged: a chunk before offset %llu unpacks to %llu bytes",
-					(unsigned long long)(c.base + c.pos), (unsigned long long)unpacked);
+			return rec_fail(rec, EINVAL,
+					"damaged: a chunk before offset %llu unpacks to %llu bytes",
+					(unsigned long long)(c.base + c.pos),
+					(unsigned long long)unpacked);
 	}
 	return c.bad ? meta_damaged(rec, &c, "a compressed chunk of CPU data") : 0;
 }
 
-static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cursor *file, struct cursor *c)
+static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cursor *file,
+		     struct cursor *c)
 {
 	struct cursor section;
 	const char *name, *clock;
@@ -409,9 +419,10 @@ static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cur
 		if (c->bad)
 			break;
 		if (cpu >= REC_MAX_CPUS)
-			return rec_fail(rec, EINVAL, "damaged: CPU %llu at offset %llu (at most %u can be)",
-					(unsigned long long)cpu, (unsigned long long)(c->base + c->pos - 20),
-					REC_MAX_CPUS);
+			return rec_fail(rec, EINVAL,
+					"damaged: CPU %llu at offset %llu (at most %u can be)",
+					(unsigned long long)cpu,
+					(unsigned long long)(c->base + c->pos - 20), REC_MAX_CPUS);
 		err = check_extent(rec, cpu, off, size);
 		if (!err && size && compressed)
 			err = check_chunks(rec, file, off, size);
@@ -473,7 +484,8 @@ static int parse_v7(struct recording *rec, struct rec_meta *m, struct cursor *fi
 		if (err)
 			return err;
 		if (compressed)
-			return rec_fail(rec, EINVAL, "damaged: the option section at offset %llu is compressed",
+			return rec_fail(rec, EINVAL,
+					"damaged: the option section at offset %llu is compressed",
 					(unsigned long long)off);
 		for (off = 0, id = 1; id != DAT_DONE && c.pos < c.n;) {
 			id = cur_uint(&c, 2);
@@ -481,7 +493,8 @@ static int parse_v7(struct recording *rec, struct rec_meta *m, struct cursor *fi
 			data = cur_take(&c, size);
 			if (!data)
 				return meta_damaged(rec, &c, "an option");
-			opt = (struct cursor){.p = data, .n = size, .base = data - file->p, .swap = c.swap};
+			opt = (struct cursor){
+				.p = data, .n = size, .base = data - file->p, .swap = c.swap};
 			if (id == DAT_DONE) {
 				off = cur_uint(&opt, 8);
 				break;
@@ -510,7 +523,8 @@ int rec_meta_parse_dat(struct recording *rec, struct rec_meta *m)
 		m->version = 7;
 	else
 		return rec_fail(rec, EPROTONOSUPPORT,
-				"trace.dat version '%.8s' (6 and 7 can be read); `trace-cmd convert` may help",
+				"trace.dat version '%.8s' (6 and 7 can be read); `trace-cmd "
+				"convert` may help",
 				version);
 	if (!is_pow2(m->page_size) || m->page_size < 1024 || m->page_size > (1 << 24))
 		return rec_fail(rec, EINVAL, "damaged: page size %u in its header", m->page_size);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The container that trace.dat files and perf.data's TRACING_DATA share: magic, then header_page, header_event and the
- * format files. Our own bounds-checked walk: it finds the texts the formats are parsed from, what there is to say about
- * the recording, and damage (truncation above all) with its offset, before any library sees the file.
+ * The container that trace.dat files and perf.data's TRACING_DATA share: magic, then header_page,
+ * header_event and the format files. Our own bounds-checked walk: it finds the texts the formats
+ * are parsed from, what there is to say about the recording, and damage (truncation above all) with
+ * its offset, before any library sees the file.
  */
 #ifndef INLAY_REPLAY_META_H
 #define INLAY_REPLAY_META_H
@@ -16,8 +17,8 @@ struct recording;
 struct rec_meta {
 	u32 version; /* 6 or 7 */
 	bool big_endian;
-	u8 long_size;	 /* bytes, 4 or 8 */
-	u32 page_size;	 /* bytes */
+	u8 long_size;  /* bytes, 4 or 8 */
+	u32 page_size; /* bytes */
 	struct rec_format_text text[REC_NR_TRACEPOINTS];
 	char clock[32];	 /* "": unknown */
 	char uname[256]; /* "": unknown */
@@ -32,7 +33,8 @@ void rec_meta_fini(struct rec_meta *m);
 /* A whole trace.dat file. 0 or -errno by rec_fail(). */
 int rec_meta_parse_dat(struct recording *rec, struct rec_meta *m);
 
-/* perf's TRACING_DATA: n bytes at p, which lie at offset base of the file. Fills long_size, big_endian and text. */
+/* perf's TRACING_DATA: n bytes at p, which lie at offset base of the file. Fills long_size,
+ * big_endian and text. */
 int rec_meta_parse_perf(struct recording *rec, struct rec_meta *m, const u8 *p, u64 n, u64 base);
 
 #endif

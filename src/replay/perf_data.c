@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The perf.data reader. Two passes over the records: the first checks every length, counts, and notes the runs of
- * ascending time (merge.h); the second merges the runs. Records of other kinds are stepped over by their size.
+ * The perf.data reader. Two passes over the records: the first checks every length, counts, and
+ * notes the runs of ascending time (merge.h); the second merges the runs. Records of other kinds
+ * are stepped over by their size.
  *
- * A file with more runs than are worth holding is ordered the way perf does it: what was read before the last but
- * one FINISHED_ROUND cannot be preceded by anything that comes later.
+ * A file with more runs than are worth holding is ordered the way perf does it: what was read
+ * before the last but one FINISHED_ROUND cannot be preceded by anything that comes later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,8 +25,10 @@ s64 perf_record_span(struct recording *rec, struct perf *pf, u64 pos)
 	type = perf_u32(p);
 	span = perf_u16(p + 6);
 	if (span < 8)
-		return rec_fail(rec, EINVAL, "damaged: a record of %llu bytes at offset %llu; copy or record it again",
-				(unsigned long long)span, (unsigned long long)pos);
+		return rec_fail(
+			rec, EINVAL,
+			"damaged: a record of %llu bytes at offset %llu; copy or record it again",
+			(unsigned long long)span, (unsigned long long)pos);
 	if (span > left)
 		goto cut;
 	if (type == PERF_USER_TRACING_DATA && span >= 12)
@@ -42,12 +45,16 @@ cut:
 		return 0;
 	}
 	return rec_fail(rec, EINVAL,
-			"damaged: the record at offset %llu reaches beyond the end of the data at %llu; copy or "
-			"record it again", (unsigned long long)pos, (unsigned long long)pf->end);
+			"damaged: the record at offset %llu reaches beyond the end of the data at "
+			"%llu; copy or "
+			"record it again",
+			(unsigned long long)pos, (unsigned long long)pf->end);
 }
 
-/* Fills r from the record at pos, whose span is known to fit. Sets r->type to REC_NR_TYPES if it is no event. */
-static int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span, struct perf_record *r)
+/* Fills r from the record at pos, whose span is known to fit. Sets r->type to REC_NR_TYPES if it is
+ * no event. */
+static int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span,
+		     struct perf_record *r)
 {
 	const u8 *p = pf->map + pos;
 	u32 n = perf_u16(p + 6);
@@ -67,7 +74,8 @@ static int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span, 
 			return 0;
 		if (perf_parse_sample(r->layout, p, n, &r->sample))
 			return rec_fail(rec, EINVAL,
-					"damaged: the sample at offset %llu does not hold what its event declares",
+					"damaged: the sample at offset %llu does not hold what its "
+					"event declares",
 					(unsigned long long)pos);
 		r->time = r->sample.time;
 		r->type = perf_sample_type(pf, r->layout, &r->sample);
@@ -85,7 +93,8 @@ static int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span, 
 			r->type = REC_LOST;
 		break;
 	case PERF_RECORD_THROTTLE:
-		/* The kernel held an event back for the rest of a tick. Only tracepoints matter here. */
+		/* The kernel held an event back for the rest of a tick. Only tracepoints matter
+		 * here. */
 		if (r->layout && r->layout->is_tracepoint)
 			r->type = REC_LOST;
 		break;
@@ -139,7 +148,8 @@ static int scan_aside(struct recording *rec, struct perf *pf, u64 pos)
 	case PERF_RECORD_CGROUP:
 		return take_cgroup(rec, pf, p, n);
 	case PERF_RECORD_LOST_SAMPLES:
-		if (n >= 16 && !(perf_u16(p + 4) & 1U << 15)) /* that bit: dropped by a BPF filter, on purpose */
+		if (n >= 16 && !(perf_u16(p + 4) &
+				 1U << 15)) /* that bit: dropped by a BPF filter, on purpose */
 			pf->lost_samples += perf_u64(p + 8);
 		return 0;
 	case PERF_USER_HEADER_ATTR:
@@ -147,7 +157,8 @@ static int scan_aside(struct recording *rec, struct perf *pf, u64 pos)
 			return 0;
 		size = n >= 16 ? perf_u32(p + 12) : 0; /* perf_event_attr.size */
 		if (size < 64 || size > n - 8)
-			return rec_fail(rec, EINVAL, "damaged: an event attribute of %llu bytes at offset %llu",
+			return rec_fail(rec, EINVAL,
+					"damaged: an event attribute of %llu bytes at offset %llu",
 					(unsigned long long)size, (unsigned long long)pos);
 		pf->attrs_dirty = true;
 		return perf_add_attr(rec, pf, p + 8, size, p + 8 + size, (n - 8 - size) / 8);
@@ -188,8 +199,9 @@ static int scan_event(struct recording *rec, struct perf *pf, struct perf_record
 	}
 	type = r->type;
 	if (type < REC_NR_TRACEPOINTS && r->sample.raw_size < pf->formats.f[type].min_size)
-		return rec_fail(rec, EINVAL, "damaged: the %s event at offset %llu has only %u bytes",
-				rec_event_name(type), (unsigned long long)r->pos, r->sample.raw_size);
+		return rec_fail(
+			rec, EINVAL, "damaged: the %s event at offset %llu has only %u bytes",
+			rec_event_name(type), (unsigned long long)r->pos, r->sample.raw_size);
 	if (type == REC_WAKEUP || type == REC_WAKEUP_NEW || type == REC_WAKING) {
 		/* One without success is decided by its fields. */
 		rec_decode(&pf->formats, type, r->sample.raw, r->sample.raw_size, &ev);
@@ -214,8 +226,8 @@ static int end_run(struct perf *pf, struct run_builder *b, u64 pos)
 }
 
 /*
- * What perf synthesises of threads that were there before has time 0 and goes before everything, wherever it stands in
- * the file. A loss without a time keeps its place among its neighbours.
+ * What perf synthesises of threads that were there before has time 0 and goes before everything,
+ * wherever it stands in the file. A loss without a time keeps its place among its neighbours.
  */
 static int add_to_run(struct perf *pf, struct run_builder *b, u64 pos, const struct perf_record *r)
 {
@@ -240,6 +252,7 @@ static int add_to_run(struct perf *pf, struct run_builder *b, u64 pos, const str
 static int scan_all(struct recording *rec, struct perf *pf)
 {
 	struct rec_input *in = pf->plain.map ? &pf->plain : &rec->in;
+	u32 max_runs = rec->opts.max_runs ? rec->opts.max_runs : MAX_RUNS;
 	struct run_builder b = {};
 	struct perf_record r;
 	u32 type;
@@ -255,7 +268,8 @@ static int scan_all(struct recording *rec, struct perf *pf)
 		}
 		type = perf_u32(pf->map + pos);
 		if (type == PERF_USER_COMPRESSED || type == PERF_USER_COMPRESSED2)
-			return pf->plain.map ? rec_fail(rec, EINVAL, "damaged: compressed twice at offset %llu",
+			return pf->plain.map ? rec_fail(rec, EINVAL,
+							"damaged: compressed twice at offset %llu",
 							(unsigned long long)pos)
 					     : 1;
 		if (type == PERF_RECORD_SAMPLE && pf->attrs_dirty) {
@@ -275,7 +289,7 @@ static int scan_all(struct recording *rec, struct perf *pf)
 			err = rec_fail(rec, ENOMEM, "out of memory");
 		if (err)
 			break;
-		if (pf->merge.nr_runs > MAX_RUNS) {
+		if (pf->merge.nr_runs > max_runs) {
 			pf->by_rounds = true;
 			rec_merge_fini(&pf->merge);
 			b.open = false;
@@ -343,13 +357,15 @@ static void emit_task(struct perf *pf, const struct perf_record *r, struct rec_e
 	ev->task.tgid = perf_u32(p + 8);
 	ev->task.tid = perf_u32(p + 16);
 	ev->task.comm[0] = '\0';
-	ev->task.born = r->time != 0; /* perf makes up FORK records of threads that were there before */
+	ev->task.born =
+		r->time != 0; /* perf makes up FORK records of threads that were there before */
 	note = &pf->notes[(u32)ev->task.tid & (PERF_NOTES - 1)];
 	note->tid = ev->task.tid;
 	note->tgid = ev->task.tgid;
 }
 
-static int emit(struct recording *rec, struct perf *pf, const struct perf_record *r, struct rec_event *ev)
+static int emit(struct recording *rec, struct perf *pf, const struct perf_record *r,
+		struct rec_event *ev)
 {
 	const struct perf_task_note *note;
 	u32 cpu;
@@ -375,7 +391,8 @@ static int emit(struct recording *rec, struct perf *pf, const struct perf_record
 		}
 		return 0;
 	}
-	cpu = r->layout ? perf_tail_cpu(r->layout, pf->map + r->pos, perf_u16(pf->map + r->pos + 6)) : U32_MAX;
+	cpu = r->layout ? perf_tail_cpu(r->layout, pf->map + r->pos, perf_u16(pf->map + r->pos + 6))
+			: U32_MAX;
 	ev->cpu = cpu < rec->info.nr_cpus ? cpu : 0;
 	if (r->type == REC_TASK) {
 		emit_task(pf, r, ev);
@@ -386,7 +403,8 @@ static int emit(struct recording *rec, struct perf *pf, const struct perf_record
 	return 0;
 }
 
-/* What LOST records did not account for is lost at the end; so is what a cut pipe-mode stream would have held. */
+/* What LOST records did not account for is lost at the end; so is what a cut pipe-mode stream would
+ * have held. */
 static int emit_tail(struct recording *rec, struct perf *pf, struct rec_event *ev)
 {
 	u64 excess = pf->lost_samples > pf->lost ? pf->lost_samples - pf->lost : 0;
@@ -395,41 +413,56 @@ static int emit_tail(struct recording *rec, struct perf *pf, struct rec_event *e
 		return 0;
 	pf->tail_done = true;
 	*ev = (struct rec_event){
-		.ts_ns = rec->last_ts, .cur_tid = -1, .cur_tgid = -1, .type = REC_LOST,
+		.ts_ns = rec->last_ts,
+		.cur_tid = -1,
+		.cur_tgid = -1,
+		.type = REC_LOST,
 		.lost = {.count = pf->truncated ? 0 : excess, .cpu = -1},
 	};
 	return 1;
 }
 
-/* Moves the top run to its next event and leaves that in pf->cur. */
+/*
+ * Where a record is kept from when its run is moved onto it until it is handed out, which may be
+ * many other CPUs' events later. Two that meet in one place are only looked at again.
+ */
+static struct perf_record *record_slot(struct perf *pf, u64 pos)
+{
+	return &pf->slots[pos * 0x9e3779b97f4a7c15ULL >> (64 - PERF_SLOT_BITS)];
+}
+
+/* Moves a run to its first event at or behind pos. */
 static int step(struct recording *rec, struct perf *pf, struct rec_run *run, u64 pos)
 {
+	struct perf_record *r;
 	s64 span;
 	int err;
 
-	pf->cur.pos = U64_MAX;
 	for (; pos < run->end; pos += span) {
 		span = perf_record_span(rec, pf, pos);
 		if (span <= 0)
 			return span < 0 ? span : rec_fail(rec, EINVAL, "changed while it was read");
-		err = perf_look(rec, pf, pos, span, &pf->cur);
-		if (err)
+		r = record_slot(pf, pos);
+		err = perf_look(rec, pf, pos, span, r);
+		if (err) {
+			r->pos = U64_MAX;
 			return err;
-		if (handed_out(rec, pf->cur.type)) {
+		}
+		if (handed_out(rec, r->type)) {
 			run->pos = pos;
-			run->ts = max_of(run->ts, pf->cur.time);
+			run->ts = max_of(run->ts, r->time);
 			return 0;
 		}
 	}
 	run->pos = run->end;
-	pf->cur.pos = U64_MAX;
 	return 0;
 }
 
 static int perf_next_any(struct recording *rec, struct perf *pf, struct rec_event *ev)
 {
+	struct perf_record *r;
 	struct rec_run *run;
-	struct perf_record r;
+	u64 next;
 	int err;
 
 	while ((!(run = rec_merge_top(&pf->merge)) || run->ts > pf->round_limit) && pf->by_rounds &&
@@ -440,20 +473,22 @@ static int perf_next_any(struct recording *rec, struct perf *pf, struct rec_even
 	}
 	if (!run)
 		return emit_tail(rec, pf, ev);
-	if (pf->cur.pos != run->pos) {
-		err = step(rec, pf, run, run->pos);
+	r = record_slot(pf, run->pos);
+	if (r->pos != run->pos) {
+		next = run->pos;
+		err = step(rec, pf, run, next);
 		if (err)
 			return err;
-		if (pf->cur.pos == U64_MAX)
+		if (run->pos != next)
 			return rec_fail(rec, EINVAL, "changed while it was read");
 	}
-	r = pf->cur;
-	err = emit(rec, pf, &r, ev);
+	err = emit(rec, pf, r, ev);
 	if (err)
 		return err;
 	ev->ts_ns = run->ts;
-	rec_input_used(pf->plain.map ? &pf->plain : &rec->in, r.span);
-	err = step(rec, pf, run, r.pos + r.span);
+	rec_input_used(pf->plain.map ? &pf->plain : &rec->in, r->span);
+	next = r->pos + r->span;
+	err = step(rec, pf, run, next);
 	if (err)
 		return err;
 	return rec_merge_advance(&pf->merge) ? rec_fail(rec, ENOMEM, "out of memory") : 1;
@@ -513,21 +548,26 @@ static int perf_finish_scan(struct recording *rec, struct perf *pf)
 	for (i = 0; i < pf->nr_attrs && !pf->have_formats; i++)
 		if (pf->attrs[i].is_tracepoint)
 			return rec_fail(rec, ENODATA,
-					"it has tracepoint events but not their formats (no tracing data); give the "
+					"it has tracepoint events but not their formats (no "
+					"tracing data); give the "
 					"text of `perf script --ns` instead");
 	if (pf->unknown_ids)
-		rec_warn(rec, "%llu samples belong to events that the header does not declare; left out",
+		rec_warn(rec,
+			 "%llu samples belong to events that the header does not declare; left out",
 			 (unsigned long long)pf->unknown_ids);
 	if (pf->lost_samples > pf->lost)
 		rec_count_lost(rec, pf->lost_samples - pf->lost);
 	if (pf->truncated) {
 		rec_count_lost(rec, 0);
-		rec_warn(rec, "the stream ends in the middle of a record; its last %llu bytes are left out",
+		rec_warn(rec,
+			 "the stream ends in the middle of a record; its last %llu bytes are left "
+			 "out",
 			 (unsigned long long)pf->cut_bytes);
 	}
 	rec->info.tgids_known = true;
 	rec->info.ts_unit_ns = 1;
-	pf->cur.pos = U64_MAX;
+	for (i = 0; i < ARRAY_SIZE(pf->slots); i++)
+		pf->slots[i].pos = U64_MAX;
 	pf->round_limit = pf->by_rounds ? 0 : U64_MAX;
 	pf->round_pos = pf->begin;
 	if (rec_merge_sort(&pf->merge))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * `perf record -z` packs runs of records into COMPRESSED records of one zstd stream. They are written out once, in
- * place of what they came from, into a temporary file with all other records; the reader then knows nothing of them.
- * A packed record may go on in the next COMPRESSED one, with plain records in between: a tail waits for its rest.
+ * `perf record -z` packs runs of records into COMPRESSED records of one zstd stream. They are
+ * written out once, in place of what they came from, into a temporary file with all other records;
+ * the reader then knows nothing of them. A packed record may go on in the next COMPRESSED one, with
+ * plain records in between: a tail waits for its rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include "replay/perf_int.h"
 
-#define OUT_CHUNK (128 << 10)
+#define OUT_CHUNK  (128 << 10)
 #define MAX_RECORD 65536
 
 struct expander {
@@ -33,7 +34,8 @@ static int drain(struct expander *ex)
 		size = perf_u16(ex->buf + off + 6);
 		if (size < 8)
 			return rec_fail(ex->rec, EINVAL,
-					"damaged: a record of %u bytes in the compressed record at offset %llu",
+					"damaged: a record of %u bytes in the compressed record at "
+					"offset %llu",
 					size, (unsigned long long)ex->pos);
 		if (size > ex->have - off)
 			break;
@@ -59,7 +61,8 @@ static int expand_one(struct expander *ex, const u8 *p, u64 n)
 		left = ZSTD_decompressStream(ex->z, &out, &in);
 		if (ZSTD_isError(left))
 			return rec_fail(ex->rec, EINVAL,
-					"damaged: the compressed record at offset %llu does not unpack (%s)",
+					"damaged: the compressed record at offset %llu does not "
+					"unpack (%s)",
 					(unsigned long long)ex->pos, ZSTD_getErrorName(left));
 		full = out.pos == out.size;
 		ex->have += out.pos;
@@ -95,7 +98,8 @@ static int expand_all(struct expander *ex, struct perf *pf)
 		n = perf_u16(pf->map + pos + 6) - body;
 		if (type == PERF_USER_COMPRESSED2) { /* says its length, for it is padded */
 			if (n < 8 || perf_u64(pf->map + pos + 8) > n - 8)
-				return rec_fail(rec, EINVAL, "damaged: the compressed record at offset %llu",
+				return rec_fail(rec, EINVAL,
+						"damaged: the compressed record at offset %llu",
 						(unsigned long long)pos);
 			body = 16;
 			n = perf_u64(pf->map + pos + 8);
@@ -103,7 +107,8 @@ static int expand_all(struct expander *ex, struct perf *pf)
 		err = expand_one(ex, pf->map + pos + body, n);
 	}
 	if (!err && ex->have)
-		rec_warn(rec, "the compressed records end in the middle of one; %zu bytes left out", ex->have);
+		rec_warn(rec, "the compressed records end in the middle of one; %zu bytes left out",
+			 ex->have);
 	return err;
 }
 

@@ -9,7 +9,7 @@
 
 #define FILE_HEADER 104
 #define PIPE_HEADER 16
-#define ATTR_MIN 64 /* PERF_ATTR_SIZE_VER0 */
+#define ATTR_MIN    64 /* PERF_ATTR_SIZE_VER0 */
 
 static int add_id(struct perf *pf, u64 id, u32 attr)
 {
@@ -52,8 +52,9 @@ static int add_id(struct perf *pf, u64 id, u32 attr)
 
 static const char *clock_name(u32 id)
 {
-	static const char *const names[] = {"realtime", "mono", "process", "thread", "mono_raw",
-					    "realtime_coarse", "mono_coarse", "boot"};
+	static const char *const names[] = {"realtime",	   "mono",     "process",
+					    "thread",	   "mono_raw", "realtime_coarse",
+					    "mono_coarse", "boot"};
 
 	return id < ARRAY_SIZE(names) ? names[id] : id == 11 ? "tai" : NULL;
 }
@@ -67,7 +68,8 @@ int perf_add_attr(struct recording *rec, struct perf *pf, const u8 *p, u64 attr_
 	u64 i;
 
 	if (pf->nr_attrs == PERF_MAX_ATTRS || nr_ids > PERF_MAX_IDS - pf->nr_ids)
-		return rec_fail(rec, EINVAL, "damaged: more than %u events in its header", PERF_MAX_ATTRS);
+		return rec_fail(rec, EINVAL, "damaged: more than %u events in its header",
+				PERF_MAX_ATTRS);
 	memcpy(&attr, p, min_of(attr_size, (u64)sizeof(attr)));
 	l = reallocarray(pf->attrs, pf->nr_attrs + 1, sizeof(*l));
 	if (!l)
@@ -86,9 +88,10 @@ int perf_add_attr(struct recording *rec, struct perf *pf, const u8 *p, u64 attr_
 
 static bool same_layout(const struct perf_layout *a, const struct perf_layout *b)
 {
-	return a->type == b->type && a->read_format == b->read_format && a->tail_size == b->tail_size &&
-	       a->branch_type == b->branch_type && a->regs_user == b->regs_user &&
-	       a->regs_intr == b->regs_intr && a->is_tracepoint == b->is_tracepoint;
+	return a->type == b->type && a->read_format == b->read_format &&
+	       a->tail_size == b->tail_size && a->branch_type == b->branch_type &&
+	       a->regs_user == b->regs_user && a->regs_intr == b->regs_intr &&
+	       a->is_tracepoint == b->is_tracepoint;
 }
 
 /* Refuses a tracepoint event that was recorded without what a replay cannot do without. */
@@ -104,8 +107,9 @@ static int check_sample_type(struct recording *rec, const struct perf_layout *l)
 		what = "tracepoint fields", how = "-R";
 	if (!what)
 		return 0;
-	return rec_fail(rec, ENODATA, "its scheduler events have no %s; record again with `perf record %s`",
-			what, how);
+	return rec_fail(rec, ENODATA,
+			"its scheduler events have no %s; record again with `perf record %s`", what,
+			how);
 }
 
 static bool is_ours(const struct perf *pf, const struct perf_layout *l)
@@ -143,9 +147,11 @@ int perf_settle_attrs(struct recording *rec, struct perf *pf)
 	}
 	pf->id_offset = pf->nr_attrs ? pf->attrs[0].id : -1;
 	if (!pf->one_layout && (!same_ids || pf->id_offset < 0))
-		return rec_fail(rec, EPROTONOSUPPORT,
-				"its events were recorded with different sample types and without ids; record "
-				"the scheduler events alone, or give the text of `perf script --ns`");
+		return rec_fail(
+			rec, EPROTONOSUPPORT,
+			"its events were recorded with different sample types and without ids; "
+			"record "
+			"the scheduler events alone, or give the text of `perf script --ns`");
 	return 0;
 }
 
@@ -155,8 +161,9 @@ int perf_take_formats(struct recording *rec, struct perf *pf, const u8 *p, u64 n
 	int err = rec_meta_parse_perf(rec, &m, p, n, off);
 
 	if (!err && m.big_endian)
-		err = rec_fail(rec, EPROTONOSUPPORT, "its tracepoints are big-endian; give the text of "
-						     "`perf script --ns` instead");
+		err = rec_fail(rec, EPROTONOSUPPORT,
+			       "its tracepoints are big-endian; give the text of "
+			       "`perf script --ns` instead");
 	if (!err)
 		err = rec_tep_parse_in_child(rec, "its tracing data", m.text, &pf->formats);
 	if (!err)
@@ -191,11 +198,12 @@ static int section_outside(struct recording *rec, const char *what, u64 off, u64
 
 	if (off <= have && size <= have - off)
 		return 0;
-	return rec_fail(rec, EINVAL,
-			"truncated: %s should be %llu bytes at offset %llu, but the file has only %llu "
-			"(%llu missing); copy or record it again", what, (unsigned long long)size,
-			(unsigned long long)off, (unsigned long long)have,
-			(unsigned long long)(off > have ? size : size - (have - off)));
+	return rec_fail(
+		rec, EINVAL,
+		"truncated: %s should be %llu bytes at offset %llu, but the file has only %llu "
+		"(%llu missing); copy or record it again",
+		what, (unsigned long long)size, (unsigned long long)off, (unsigned long long)have,
+		(unsigned long long)(off > have ? size : size - (have - off)));
 }
 
 static int read_attrs(struct recording *rec, struct perf *pf, u64 off, u64 size, u64 each)
@@ -235,7 +243,8 @@ static int read_features(struct recording *rec, struct perf *pf, const u8 *bits)
 			return err;
 		off = perf_u64(rec->in.map + table + 16 * (nr - 1));
 		size = perf_u64(rec->in.map + table + 16 * (nr - 1) + 8);
-		if (bit != PERF_FEAT_TRACING_DATA && bit != PERF_FEAT_HOSTNAME && bit != PERF_FEAT_OSRELEASE)
+		if (bit != PERF_FEAT_TRACING_DATA && bit != PERF_FEAT_HOSTNAME &&
+		    bit != PERF_FEAT_OSRELEASE)
 			continue;
 		err = section_outside(rec, "a feature section", off, size);
 		if (!err && bit == PERF_FEAT_TRACING_DATA)
@@ -263,23 +272,29 @@ int perf_read_header(struct recording *rec, struct perf *pf)
 		return 0;
 	}
 	if (rec->in.size < FILE_HEADER || hdr_size < FILE_HEADER || hdr_size > rec->in.size)
-		return rec_fail(rec, EINVAL,
-				"damaged or truncated: a perf.data header of %llu bytes in a file of %llu",
-				(unsigned long long)hdr_size, (unsigned long long)rec->in.size);
+		return rec_fail(
+			rec, EINVAL,
+			"damaged or truncated: a perf.data header of %llu bytes in a file of %llu",
+			(unsigned long long)hdr_size, (unsigned long long)rec->in.size);
 	pf->begin = perf_u64(map + 40);
 	data_size = perf_u64(map + 48);
-	if (!data_size && pf->begin < rec->in.size && !memcmp(map + 72, no_features, sizeof(no_features)))
+	if (!data_size && pf->begin < rec->in.size &&
+	    !memcmp(map + 72, no_features, sizeof(no_features)))
 		return rec_fail(rec, EINVAL,
-				"unfinished: the header says no data, yet %llu bytes follow; `perf record` did not "
-				"end properly, and the event formats it writes last are missing; record again",
+				"unfinished: the header says no data, yet %llu bytes follow; `perf "
+				"record` did not "
+				"end properly, and the event formats it writes last are missing; "
+				"record again",
 				(unsigned long long)(rec->in.size - pf->begin));
 	err = section_outside(rec, "the data section", pf->begin, data_size);
 	if (err)
 		return err;
 	pf->end = pf->begin + data_size;
-	err = section_outside(rec, "the table of event attributes", perf_u64(map + 24), perf_u64(map + 32));
+	err = section_outside(rec, "the table of event attributes", perf_u64(map + 24),
+			      perf_u64(map + 32));
 	if (!err)
-		err = read_attrs(rec, pf, perf_u64(map + 24), perf_u64(map + 32), perf_u64(map + 16));
+		err = read_attrs(rec, pf, perf_u64(map + 24), perf_u64(map + 32),
+				 perf_u64(map + 16));
 	if (!err)
 		err = read_features(rec, pf, map + 72);
 	if (!err)

@@ -22,16 +22,22 @@ enum {
 };
 
 /* Bits of the feature table. */
-enum { PERF_FEAT_TRACING_DATA = 1, PERF_FEAT_HOSTNAME = 3, PERF_FEAT_OSRELEASE = 4, PERF_FEAT_BITS = 256 };
+enum {
+	PERF_FEAT_TRACING_DATA = 1,
+	PERF_FEAT_HOSTNAME = 3,
+	PERF_FEAT_OSRELEASE = 4,
+	PERF_FEAT_BITS = 256
+};
 
 #define PERF_MAX_ATTRS 65536
-#define PERF_MAX_IDS (16u << 20)
+#define PERF_MAX_IDS   (16u << 20)
 
-/* Where things are in the samples of one event; offsets from the end of the record's 8-byte header. */
+/* Where things are in the samples of one event; offsets from the end of the record's 8-byte header.
+ */
 struct perf_layout {
-	u64 type;	  /* sample_type */
+	u64 type;		/* sample_type */
 	s16 tid, time, id, cpu; /* -1: not there */
-	u16 dynamic;	  /* where the parts of varying length begin */
+	u16 dynamic;		/* where the parts of varying length begin */
 	u64 read_format;
 	u64 branch_type, regs_user, regs_intr; /* what decides the length of those parts */
 	/* The same at the end of other records, offsets back from their end; -1: not there. */
@@ -53,7 +59,17 @@ struct perf_task_note { /* a FORK record not yet matched with its sched_process_
 	s32 tid, tgid;
 };
 
-#define PERF_NOTES 256 /* power of two */
+#define PERF_NOTES     256 /* power of two */
+#define PERF_SLOT_BITS 7
+
+/* A record of the data section, as far as it was looked at. */
+struct perf_record {
+	u64 pos, span, time; /* pos U64_MAX: none; time 0: it has none */
+	u32 kind;	     /* PERF_RECORD_… */
+	enum rec_event_type type;
+	const struct perf_layout *layout;
+	struct perf_sample sample;
+};
 
 struct perf {
 	struct rec_input plain; /* the records with COMPRESSED ones expanded; fd -1: use rec->in */
@@ -74,21 +90,14 @@ struct perf {
 	struct rec_formats formats;
 	bool have_formats;
 	struct rec_merge merge;
-	bool by_rounds;	 /* too many runs to hold: order within rounds, as perf does */
-	u64 round_pos;	 /* by_rounds: where the next round begins */
-	u64 round_limit; /* events up to this time can go out */
-	u64 round_max;	 /* latest time up to the previous round */
+	bool by_rounds;		/* too many runs to hold: order within rounds */
+	u64 round_pos;		/* by_rounds: where the next round begins */
+	u64 round_limit;	/* events up to this time can go out */
+	u64 round_max;		/* latest time up to the previous round */
 	u64 lost, lost_samples; /* sums of LOST, and of LOST_SAMPLES, which counts the same again */
 	bool tail_done;		/* the losses known only at the end were handed out */
 	bool attrs_dirty;	/* pipe mode: attributes came since perf_settle_attrs() */
-	/* The record the reading pass looked at last; pos U64_MAX: none. */
-	struct perf_record {
-		u64 pos, span, time; /* time 0: it has none */
-		u32 kind;	     /* PERF_RECORD_ */
-		enum rec_event_type type;
-		const struct perf_layout *layout;
-		struct perf_sample sample;
-	} cur;
+	struct perf_record slots[1 << PERF_SLOT_BITS];
 	struct perf_task_note notes[PERF_NOTES];
 	struct perf_cgroup {
 		u64 id;
@@ -123,8 +132,8 @@ static inline u16 perf_u16(const u8 *p)
 
 /* perf_header.c: what stands before the records. All: 0 or -errno by rec_fail(). */
 int perf_read_header(struct recording *rec, struct perf *pf);
-int perf_add_attr(struct recording *rec, struct perf *pf, const u8 *attr, u64 attr_size, const u8 *ids,
-		  u64 nr_ids);
+int perf_add_attr(struct recording *rec, struct perf *pf, const u8 *attr, u64 attr_size,
+		  const u8 *ids, u64 nr_ids);
 int perf_take_formats(struct recording *rec, struct perf *pf, const u8 *p, u64 n, u64 off);
 void perf_take_host(struct recording *rec, u32 feature, const u8 *p, u64 n);
 /* After the attributes: how an id is found in a record. */
@@ -148,8 +157,8 @@ enum rec_event_type perf_sample_type(const struct perf *pf, const struct perf_la
 int perf_expand(struct recording *rec, struct perf *pf);
 
 /*
- * Length of the record at pos with what follows it (AUXTRACE, TRACING_DATA), checked against the end. 0: it is cut off
- * at the end of a pipe-mode stream. -errno by rec_fail().
+ * Length of the record at pos with what follows it (AUXTRACE, TRACING_DATA), checked against the
+ * end. 0: it is cut off at the end of a pipe-mode stream. -errno by rec_fail().
  */
 s64 perf_record_span(struct recording *rec, struct perf *pf, u64 pos);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Layout of perf samples: where the time, CPU, thread and raw data are, for each event's own sample_type. */
+/* Layout of perf samples: where the time, CPU, thread and raw data are, for each event's own
+ * sample_type. */
 #include <errno.h>
 
 #include "replay/perf_int.h"
@@ -97,7 +98,8 @@ const struct perf_layout *perf_layout_of(struct perf *pf, u32 type, const u8 *p,
 	if (at < HDR || at + 8 > (s32)n)
 		return type == PERF_RECORD_SAMPLE ? NULL : &pf->attrs[0];
 	l = perf_layout_of_id(pf, perf_u64(p + at));
-	/* What perf synthesises at the start bears id 0; its tail is laid out as the first event's. */
+	/* What perf synthesises at the start bears id 0; its tail is laid out as the first event's.
+	 */
 	return l || type == PERF_RECORD_SAMPLE ? l : &pf->attrs[0];
 }
 
@@ -118,7 +120,8 @@ u64 perf_time(const struct perf_layout *l, u32 type, const u8 *p, u32 n)
 
 u32 perf_tail_cpu(const struct perf_layout *l, const u8 *p, u32 n)
 {
-	return l->tail_cpu < 0 || n < HDR + (u32)l->tail_size ? U32_MAX : perf_u32(p + n - l->tail_cpu);
+	return l->tail_cpu < 0 || n < HDR + (u32)l->tail_size ? U32_MAX
+							      : perf_u32(p + n - l->tail_cpu);
 }
 
 /* A reader over the parts of varying length; bad once something does not fit. */

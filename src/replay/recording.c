@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opening a recording: what the bytes are, which reader takes them, and what all readers have in common. */
+/* Opening a recording: what the bytes are, which reader takes them, and what all readers have in
+ * common. */
 #include "replay/recording.h"
 
 #include <ctype.h>
@@ -10,7 +11,8 @@
 #include "replay/replay_int.h"
 
 #define RECORD_HINT                                                                                \
-	"record with `perf record -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -a`"
+	"record with `perf record -e "                                                             \
+	"sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -a`"
 
 int rec_fail(struct recording *rec, int err, const char *fmt, ...)
 {
@@ -87,7 +89,9 @@ static const struct {
 	u8 len;
 	const char *what;
 } foreign[] = {
-	{"\x7f" "ELF", 4, "an ELF file"},
+	{"\x7f"
+	 "ELF",
+	 4, "an ELF file"},
 	{"\x89PNG", 4, "a PNG image"},
 	{"\xff\xd8\xff", 3, "a JPEG image"},
 	{"GIF8", 4, "a GIF image"},
@@ -130,22 +134,26 @@ static int open_by_content(struct recording *rec)
 	if (has_magic(in, "PERFILE2", 8))
 		return rec_perf_open(rec);
 	if (has_magic(in, "2ELIFREP", 8))
-		return rec_fail(rec, EPROTONOSUPPORT,
-				"a perf.data of a machine of the other byte order; give the text of "
-				"`perf script --ns` instead");
+		return rec_fail(
+			rec, EPROTONOSUPPORT,
+			"a perf.data of a machine of the other byte order; give the text of "
+			"`perf script --ns` instead");
 	if (has_magic(in, "PERFFILE", 8))
 		return rec_fail(rec, EPROTONOSUPPORT,
-				"a perf.data of before Linux 2.6.37; give the text of `perf script` instead");
+				"a perf.data of before Linux 2.6.37; give the text of `perf "
+				"script` instead");
 	if (has_magic(in, "\x17\x08\x44tracing", 10))
 		return rec_dat_open(rec);
 	for (i = 0; i < ARRAY_SIZE(foreign); i++)
 		if (has_magic(in, foreign[i].magic, foreign[i].len))
-			return rec_fail(rec, EINVAL, "%s, not a recording; perf.data, trace.dat or the text of "
-						     "perf script, trace-cmd report or ftrace is needed",
+			return rec_fail(rec, EINVAL,
+					"%s, not a recording; perf.data, trace.dat or the text of "
+					"perf script, trace-cmd report or ftrace is needed",
 					foreign[i].what);
 	if (!looks_like_text(in))
 		return rec_fail(rec, EINVAL,
-				"not a recording: neither perf.data nor trace.dat (by its first bytes), nor text");
+				"not a recording: neither perf.data nor trace.dat (by its first "
+				"bytes), nor text");
 	return rec_text_open(rec);
 }
 
@@ -163,7 +171,8 @@ static int finish_open(struct recording *rec)
 		any |= info->recorded[i];
 	}
 	if (!any)
-		return rec_fail(rec, ENODATA, "no scheduler events in it (%llu others); " RECORD_HINT,
+		return rec_fail(rec, ENODATA,
+				"no scheduler events in it (%llu others); " RECORD_HINT,
 				(unsigned long long)info->events[REC_OTHER]);
 	for (i = 0; i < ARRAY_SIZE(rec->cpu_bits); i++)
 		info->cpus_seen += __builtin_popcountll(rec->cpu_bits[i]);
@@ -218,12 +227,15 @@ int recording_next(struct recording *rec, struct rec_event *ev)
 		rec->ended = true;
 		rec->error = ret;
 		if (rec->late)
-			rec_warn(rec, "%llu events came too late to be put in order; their times were raised",
+			rec_warn(rec,
+				 "%llu events came too late to be put in order; their times were "
+				 "raised",
 				 (unsigned long long)rec->late);
 		return ret;
 	}
 	if (unlikely(ev->ts_ns < rec->last_ts)) {
-		/* What the recording says of threads that were there before it has no time of its own. */
+		/* What the recording says of threads that were there before it has no time of its
+		 * own. */
 		rec->late += ev->type != REC_TASK;
 		ev->ts_ns = rec->last_ts;
 	}

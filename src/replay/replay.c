@@ -23,7 +23,7 @@ struct replay {
 	bool have_ev; /* ev is not replayed yet */
 	/* Bit per tid: made by a fork (or perf's FORK record) and not seen to wake up since. */
 	u64 *fresh;
-	u64 *seen; /* bit per tid: some task had it */
+	u64 *seen;			  /* bit per tid: some task had it */
 	u64 cpu_known[REC_MAX_CPUS / 64]; /* bit per CPU: its current task is known, no gap since */
 	bool no_memory;
 };
@@ -35,7 +35,8 @@ int replay_create(struct env *env, struct recording *rec, const struct replay_op
 	const char *name;
 	u32 i;
 
-	if (env_clock_kind(env) != ENV_CLOCK_MANUAL || env_nr_cpus(env) < recording_info(rec)->nr_cpus)
+	if (env_clock_kind(env) != ENV_CLOCK_MANUAL ||
+	    env_nr_cpus(env) < recording_info(rec)->nr_cpus)
 		return -EINVAL;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -97,7 +98,8 @@ static struct env_task *new_task(struct replay *r, s32 tid, s32 tgid, const char
 	return task;
 }
 
-/* The task with that tid on that CPU, made if need be; comm NULL: not known. NULL: no memory, or a tid that is none. */
+/* The task with that tid on that CPU, made if need be; comm NULL: not known. NULL: no memory, or a
+ * tid that is none. */
 static struct env_task *get_task(struct replay *r, s32 tid, u32 cpu, const char *comm)
 {
 	struct env_task *task;
@@ -163,7 +165,8 @@ static void replay_switch(struct replay *r, const struct rec_event *ev)
 {
 	struct env_task *prev = get_task(r, ev->sw.prev_tid, ev->cpu, ev->sw.prev_comm);
 	struct env_task *next = get_task(r, ev->sw.next_tid, ev->cpu, ev->sw.next_comm);
-	bool dead = ev->sw.prev_state & (REC_STATE_EXIT_DEAD | REC_STATE_EXIT_ZOMBIE | REC_STATE_DEAD);
+	bool dead =
+		ev->sw.prev_state & (REC_STATE_EXIT_DEAD | REC_STATE_EXIT_ZOMBIE | REC_STATE_DEAD);
 	u32 state = dead ? ENV_TASK_DEAD : ev->sw.prev_state;
 
 	if (!prev || !next) {
@@ -192,7 +195,8 @@ static void replay_switch(struct replay *r, const struct rec_event *ev)
 		env_task_exit(prev);
 }
 
-/* Whether the task is current somewhere: then a fork that seems to come after is clock skew between CPUs. */
+/* Whether the task is current somewhere: then a fork that seems to come after is clock skew between
+ * CPUs. */
 static bool is_running(struct replay *r, const struct env_task *task)
 {
 	return task && env_current_of(r->env, task->cpu) == task;
@@ -252,7 +256,8 @@ static struct env_task *born(struct replay *r, s32 tid, s32 tgid, const char *co
 static void replay_fork(struct replay *r, const struct rec_event *ev)
 {
 	struct env_task *parent = get_task(r, ev->fork.parent_tid, ev->cpu, ev->fork.parent_comm);
-	struct env_task *child = born(r, ev->fork.child_tid, ev->fork.child_tgid, ev->fork.child_comm);
+	struct env_task *child =
+		born(r, ev->fork.child_tid, ev->fork.child_tgid, ev->fork.child_comm);
 
 	if (!parent || !child) {
 		r->stats.skipped++;
@@ -283,7 +288,7 @@ static void replay_exit(struct replay *r, const struct rec_event *ev)
 	{
 		/* Recordings of before 6.16 do not say; for a process of one thread it is true. */
 		u64 args[] = {obj_arg(task), ev->exit.group_dead >= 0 ? ev->exit.group_dead
-								     : task->tgid == task->tid};
+								      : task->tgid == task->tid};
 
 		fire(r, REC_EXIT, args);
 	}

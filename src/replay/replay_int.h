@@ -10,7 +10,7 @@
 
 struct rec_reader {
 	int (*next)(struct recording *rec, struct rec_event *ev); /* as recording_next() */
-	void (*close)(struct recording *rec);			  /* frees rec->priv, which may be NULL */
+	void (*close)(struct recording *rec); /* frees rec->priv, which may be NULL */
 	const char *(*cgroup)(const struct recording *rec, u64 id); /* may be NULL */
 };
 
@@ -28,11 +28,12 @@ struct recording {
 	char *host;
 	char *clock;
 	const struct rec_reader *reader;
-	void *priv;			       /* of the reader */
-	u64 cpu_bits[REC_MAX_CPUS / 64];       /* CPUs with an event */
+	void *priv;			 /* of the reader */
+	u64 cpu_bits[REC_MAX_CPUS / 64]; /* CPUs with an event */
 };
 
-/* Readers: the input is mapped; on success they set rec->reader and fill rec->info. 0 or -errno by rec_fail(). */
+/* Readers: the input is mapped; on success they set rec->reader and fill rec->info. 0 or -errno by
+ * rec_fail(). */
 int rec_perf_open(struct recording *rec);
 int rec_dat_open(struct recording *rec);
 int rec_text_open(struct recording *rec);
@@ -42,7 +43,8 @@ int rec_fail(struct recording *rec, int err, const char *fmt, ...) __printf_like
 void rec_warn(struct recording *rec, const char *fmt, ...) __printf_like(2, 3);
 void rec_progress(struct recording *rec, const char *stage, u64 done, u64 total);
 
-/* Counts an event of the first pass: type, CPU, first and last time. -errno by rec_fail() for an impossible CPU. */
+/* Counts an event of the first pass: type, CPU, first and last time. -errno by rec_fail() for an
+ * impossible CPU. */
 int rec_count(struct recording *rec, enum rec_event_type type, u32 cpu, u64 ts_ns);
 /* Counts a gap of n events (0: unknown). */
 void rec_count_lost(struct recording *rec, u64 n);

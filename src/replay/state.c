@@ -13,20 +13,13 @@ static const struct {
 	char letter;
 	u32 norm;
 } letters[] = {
-	{'R', REC_STATE_RUNNING},
-	{'S', REC_STATE_INTERRUPTIBLE},
-	{'D', REC_STATE_UNINTERRUPTIBLE},
-	{'T', REC_STATE_STOPPED},
-	{'t', REC_STATE_TRACED},
-	{'X', REC_STATE_EXIT_DEAD},
-	{'Z', REC_STATE_EXIT_ZOMBIE},
-	{'x', REC_STATE_DEAD},
-	{'P', REC_STATE_PARKED},
-	{'I', REC_STATE_IDLE},
-	{'K', REC_STATE_WAKEKILL},
-	{'W', REC_STATE_WAKING},
-	{'N', REC_STATE_NOLOAD},
-	{'n', REC_STATE_NEW},
+	{'R', REC_STATE_RUNNING},	  {'S', REC_STATE_INTERRUPTIBLE},
+	{'D', REC_STATE_UNINTERRUPTIBLE}, {'T', REC_STATE_STOPPED},
+	{'t', REC_STATE_TRACED},	  {'X', REC_STATE_EXIT_DEAD},
+	{'Z', REC_STATE_EXIT_ZOMBIE},	  {'x', REC_STATE_DEAD},
+	{'P', REC_STATE_PARKED},	  {'I', REC_STATE_IDLE},
+	{'K', REC_STATE_WAKEKILL},	  {'W', REC_STATE_WAKING},
+	{'N', REC_STATE_NOLOAD},	  {'n', REC_STATE_NEW},
 };
 
 static s64 letter_norm(char c)
@@ -72,7 +65,8 @@ void rec_states_modern(struct rec_states *s)
 	states_from_letters(s, "SDTtXZPI");
 }
 
-/* Constant expressions of print formats: numbers, ( ) | + - & << and, for the two-sided ones, C's precedence. */
+/* Constant expressions of print formats: numbers, ( ) | + - & << and, for the two-sided ones, C's
+ * precedence. */
 struct expr {
 	const char *p, *end;
 	bool bad;
@@ -115,7 +109,8 @@ static u64 expr_number(struct expr *e)
 			break;
 		v = v * base + digit;
 	}
-	while (e->p < e->end && any && (*e->p == 'U' || *e->p == 'L' || *e->p == 'u' || *e->p == 'l'))
+	while (e->p < e->end && any &&
+	       (*e->p == 'U' || *e->p == 'L' || *e->p == 'u' || *e->p == 'l'))
 		e->p++;
 	if (!any)
 		e->bad = true;
@@ -221,7 +216,8 @@ int rec_states_parse(struct rec_states *s, const char *text, size_t n)
 	for (q = p; (q = memchr(q, '{', end - q)); q++) {
 		e = (struct expr){q + 1, end};
 		bit = expr_or(&e);
-		if (e.bad || !expr_take(&e, ",") || !expr_take(&e, "\"") || end - e.p < 2 || e.p[1] != '"')
+		if (e.bad || !expr_take(&e, ",") || !expr_take(&e, "\"") || end - e.p < 2 ||
+		    e.p[1] != '"')
 			continue;
 		states_add(s, bit, e.p[0]);
 		top = max_of(top, bit);
@@ -230,7 +226,8 @@ int rec_states_parse(struct rec_states *s, const char *text, size_t n)
 		goto none;
 	s->plus = parse_plus(p, end);
 	if (!s->plus && find(p, end, "\"+\"") && is_pow2(top))
-		s->plus = top << 1; /* the expression is beyond us; in every kernel it is the bit after the last */
+		s->plus = top << 1; /* the expression is beyond us; in every kernel it is the bit
+				       after the last */
 	states_finish(s);
 	return 0;
 none:
@@ -248,10 +245,11 @@ void rec_state_witness(struct rec_state_evidence *ev, u64 raw)
 }
 
 /*
- * The eras, by the bit of "+": 256 since 4.14, where no larger value occurs; before, the bit after the last state:
- * 4096 (4.8 to 4.13), 2048 (4.2 to 4.7), 1024 (3.9 to 4.1), 512 (2.6.33 to 3.8). A preempted task's state is exactly
- * that bit, and the states below it that could be mistaken for it (W, P, N, n) are not ones a task sleeps in, so the
- * largest power of two that occurs alone decides. X and Z changed places in 3.14; both mean the task is gone.
+ * The eras, by the bit of "+": 256 since 4.14, where no larger value occurs; before, the bit after
+ * the last state: 4096 (4.8 to 4.13), 2048 (4.2 to 4.7), 1024 (3.9 to 4.1), 512 (2.6.33 to 3.8). A
+ * preempted task's state is exactly that bit, and the states below it that could be mistaken for it
+ * (W, P, N, n) are not ones a task sleeps in, so the largest power of two that occurs alone
+ * decides. X and Z changed places in 3.14; both mean the task is gone.
  */
 void rec_states_infer(struct rec_states *s, const struct rec_state_evidence *ev)
 {
@@ -264,7 +262,9 @@ void rec_states_infer(struct rec_states *s, const struct rec_state_evidence *ev)
 	else if (ev->exact & 2048)
 		states_from_letters(s, "SDTtXZxKWPN");
 	else if (ev->idle_noload || ev->any >= 4096)
-		states_from_letters(s, "SDTtXZxKWPNn"); /* nobody was preempted, 2048 and 4096 are both unused */
+		states_from_letters(
+			s,
+			"SDTtXZxKWPNn"); /* nobody was preempted, 2048 and 4096 are both unused */
 	else if (ev->exact & 1024)
 		states_from_letters(s, "SDTtZXxKWP");
 	else

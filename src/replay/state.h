@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a recording's prev_state means. The bits behind a letter moved five times since 2.6.33 (256 is "+" in one
- * kernel and "W" in another), so the table comes from the recording's own print format; text has only letters, or
- * bare numbers whose table is inferred from the numbers that occur.
+ * What a recording's prev_state means. The bits behind a letter moved five times since 2.6.33 (256
+ * is "+" in one kernel and "W" in another), so the table comes from the recording's own print
+ * format; text has only letters, or bare numbers whose table is inferred from the numbers that
+ * occur.
  */
 #ifndef INLAY_REPLAY_STATE_H
 #define INLAY_REPLAY_STATE_H
@@ -25,8 +26,8 @@ struct rec_states {
 void rec_states_modern(struct rec_states *s);
 
 /*
- * From the text of sched_switch's format file (n bytes, need not be terminated). 0; -ENOENT: it has no table of
- * letters, and s is as rec_states_modern() leaves it.
+ * From the text of sched_switch's format file (n bytes, need not be terminated). 0; -ENOENT: it has
+ * no table of letters, and s is as rec_states_modern() leaves it.
  */
 int rec_states_parse(struct rec_states *s, const char *text, size_t n);
 

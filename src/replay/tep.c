@@ -12,8 +12,8 @@
 #include "replay/replay_int.h"
 
 #define TEP_CPU_SECONDS 10
-#define TEP_MEMORY (256ULL << 20)
-#define MAX_OFFSET 4096 /* tracepoint records are at most a page */
+#define TEP_MEMORY	(256ULL << 20)
+#define MAX_OFFSET	4096 /* tracepoint records are at most a page */
 
 static u8 field_kind(const struct tep_format_field *tf)
 {
@@ -41,7 +41,8 @@ static bool field_is_sane(const struct rec_field *f, const char *name)
 	       ((f->kind == REC_FIELD_DATA_LOC || f->kind == REC_FIELD_REL_LOC) && f->size == 4);
 }
 
-static void take_fields(const struct tep_event *event, enum rec_event_type type, struct rec_format *fmt)
+static void take_fields(const struct tep_event *event, enum rec_event_type type,
+			struct rec_format *fmt)
 {
 	const struct tep_format_field *tf;
 	struct rec_field *f;
@@ -71,8 +72,8 @@ static void take_fields(const struct tep_event *event, enum rec_event_type type,
 }
 
 /*
- * The part with the fields, and a print format that prints nothing: ours are read elsewhere (state.h), and those that
- * name a field which is not there make the library dereference NULL.
+ * The part with the fields, and a print format that prints nothing: ours are read elsewhere
+ * (state.h), and those that name a field which is not there make the library dereference NULL.
  */
 static char *fields_only(const struct rec_format_text *text, size_t *ret_n)
 {
@@ -115,7 +116,8 @@ void rec_tep_parse(const struct rec_format_text text[REC_NR_TRACEPOINTS],
 		fmt[t].id = event->id;
 		take_fields(event, (enum rec_event_type)t, &fmt[t]);
 	}
-	/* No tep_free(): the process ends here, and freeing what hostile text built is one more risk. */
+	/* No tep_free(): the process ends here, and freeing what hostile text built is one more
+	 * risk. */
 }
 
 bool rec_format_is_sane(const struct rec_format *fmt, enum rec_event_type type)
@@ -146,7 +148,8 @@ int rec_format_check(struct recording *rec, const struct rec_format *fmt, enum r
 	if (!fmt->missing[0])
 		return 0;
 	return rec_fail(rec, ENODATA,
-			"its %s events have no usable field '%s' (renamed in the kernel that recorded them?); "
+			"its %s events have no usable field '%s' (renamed in the kernel that "
+			"recorded them?); "
 			"give the text of `perf script --ns` or `trace-cmd report -t` instead",
 			rec_event_name(type), fmt->missing);
 }
@@ -187,15 +190,20 @@ int rec_tep_parse_in_child(struct recording *rec, const char *where,
 	for (t = 0; sane && t < REC_NR_TRACEPOINTS; t++)
 		sane = rec_format_is_sane(&fmts.f[t], (enum rec_event_type)t);
 	if (!sane) {
-		err = rec_fail(rec, EINVAL, "input unreadable: libtraceevent fails on the event formats in %s%s%s%s",
-			       where, why.len ? " (" : "", strbuf_str(&why), why.len ? ")" : "");
+		err = rec_fail(
+			rec, EINVAL,
+			"input unreadable: libtraceevent fails on the event formats in %s%s%s%s",
+			where, why.len ? " (" : "", strbuf_str(&why), why.len ? ")" : "");
 		strbuf_fini(&why);
 		return err;
 	}
 	strbuf_fini(&why);
 	if (rec_formats_states(&fmts, text))
-		rec_warn(rec, "the format of sched_switch in %s has no table of state letters; "
-			      "taking that of Linux 4.14 and later", where);
+		rec_warn(rec,
+			 "the format of sched_switch in %s has no table of state letters; "
+			 "taking that of Linux 4.14 and later",
+			 where);
+	rec_formats_index(&fmts);
 	*ret_fmts = fmts;
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The text reader. A first pass parses everything once: it counts, finds what the numbers in prev_state mean, and
- * notes the runs of ascending time (merge.h), for trace_pipe and hand-joined files are not always in order. The second
- * pass merges the runs; of a file in order there is one.
+ * The text reader. A first pass parses everything once: it counts, finds what the numbers in
+ * prev_state mean, and notes the runs of ascending time (merge.h), for trace_pipe and hand-joined
+ * files are not always in order. The second pass merges the runs; of a file in order there is one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct text {
 	struct rec_merge merge;
 	struct rec_states states;
 	bool dash, trace_cmd; /* what the lines look like */
-	u64 lines, bad_lines, bad_at; /* event lines whose fields do not parse; the first one's number */
+	u64 lines, bad_lines,
+		bad_at; /* event lines whose fields do not parse; the first one's number */
 	/* The line the reading pass looked at last; pos U64_MAX: none. */
 	u64 cur_pos, cur_next;
 	struct text_line cur;
@@ -68,8 +69,10 @@ static int scan_event(struct recording *rec, struct text *t, const struct text_l
 
 	if (line->no_time && line->type != REC_OTHER)
 		return rec_fail(rec, EPROTONOSUPPORT,
-				"line %llu: its time stamps are counters, not seconds (trace_clock 'counter' or a "
-				"raw TSC); record with trace_clock 'local' or 'mono'", (unsigned long long)t->lines);
+				"line %llu: its time stamps are counters, not seconds (trace_clock "
+				"'counter' or a "
+				"raw TSC); record with trace_clock 'local' or 'mono'",
+				(unsigned long long)t->lines);
 	if (!text_parse_fields(line, &ev, &raw)) {
 		if (!t->bad_lines++)
 			t->bad_at = t->lines;
@@ -109,10 +112,15 @@ static int scan_line(struct recording *rec, struct text *t, const struct text_li
 
 static int add_run(struct recording *rec, struct text *t, struct rec_run *run, u64 end)
 {
+	u32 max_runs = rec->opts.max_runs ? rec->opts.max_runs : MAX_RUNS;
+
 	run->end = end;
-	if (t->merge.nr_runs == MAX_RUNS)
-		return rec_fail(rec, EFBIG, "too far out of order (time goes back %u times by line %llu); sort it by "
-					    "time first", MAX_RUNS, (unsigned long long)t->lines);
+	if (t->merge.nr_runs == max_runs)
+		return rec_fail(
+			rec, EFBIG,
+			"too far out of order (time goes back %u times by line %llu); sort it by "
+			"time first",
+			max_runs, (unsigned long long)t->lines);
 	return rec_merge_add(&t->merge, *run) ? rec_fail(rec, ENOMEM, "out of memory") : 0;
 }
 
@@ -230,18 +238,24 @@ static int no_events(struct recording *rec, const struct text *t)
 
 	if (t->bad_lines)
 		return rec_fail(rec, EPROTONOSUPPORT,
-				"line %llu: the fields of this scheduler event have no known form (nor have %llu "
-				"others); `perf script --ns`, `trace-cmd report -t` and ftrace's own text are known",
-				(unsigned long long)t->bad_at, (unsigned long long)t->bad_lines - 1);
+				"line %llu: the fields of this scheduler event have no known form "
+				"(nor have %llu "
+				"others); `perf script --ns`, `trace-cmd report -t` and ftrace's "
+				"own text are known",
+				(unsigned long long)t->bad_at,
+				(unsigned long long)t->bad_lines - 1);
 	if (memmem(in->map, in->size, "sched_switch", 12) && !rec->info.events[REC_OTHER])
-		return rec_fail(rec, EPROTONOSUPPORT,
-				"it mentions sched_switch, but no line has the form `comm-tid [cpu] time: event: …`; "
-				"make it with `perf script --ns -F comm,tid,cpu,time,event,trace` or "
-				"`trace-cmd report -t`");
+		return rec_fail(
+			rec, EPROTONOSUPPORT,
+			"it mentions sched_switch, but no line has the form `comm-tid [cpu] time: "
+			"event: …`; "
+			"make it with `perf script --ns -F comm,tid,cpu,time,event,trace` or "
+			"`trace-cmd report -t`");
 	if (!rec->info.events[REC_OTHER])
 		return rec_fail(rec, EINVAL,
 				"not a recording: text without a single line of the form "
-				"`comm-tid [cpu] time: event: …` among %llu", (unsigned long long)t->lines);
+				"`comm-tid [cpu] time: event: …` among %llu",
+				(unsigned long long)t->lines);
 	return 0; /* other events only; said by recording_open() */
 }
 
@@ -268,10 +282,13 @@ int rec_text_open(struct recording *rec)
 			return err;
 	}
 	if (t->bad_lines)
-		rec_warn(rec, "%llu scheduler events cannot be read and count as lost, the first in line %llu",
+		rec_warn(rec,
+			 "%llu scheduler events cannot be read and count as lost, the first in "
+			 "line %llu",
 			 (unsigned long long)t->bad_lines, (unsigned long long)t->bad_at);
 	rec->format = strdup(t->trace_cmd ? "trace-cmd report text"
-					  : t->dash ? "ftrace text" : "perf script text");
+			     : t->dash	  ? "ftrace text"
+					  : "perf script text");
 	if (rec_merge_sort(&t->merge))
 		return rec_fail(rec, ENOMEM, "out of memory");
 	return 0;

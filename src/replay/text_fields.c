@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Fields of the scheduler events in text: the kernel's `key=value` print formats, trace-cmd's raw output (the same with
- * numbers for states), and the form of trace-cmd's plugin, `comm:pid [prio] S ==> comm:pid [prio]`.
+ * Fields of the scheduler events in text: the kernel's `key=value` print formats, trace-cmd's raw
+ * output (the same with numbers for states), and the form of trace-cmd's plugin, `comm:pid [prio] S
+ * ==> comm:pid [prio]`.
  *
- * A comm is up to 15 bytes of anything: spaces, '=', "==>", even " pid=7". It ends at the first place from where the
- * whole rest fits.
+ * A comm is up to 15 bytes of anything: spaces, '=', "==>", even " pid=7". It ends at the first
+ * place from where the whole rest fits.
  */
 #include <string.h>
 
 #include "replay/replay_int.h"
 #include "replay/text_int.h"
 
-#define COMM_MAX 31 /* bytes a comm may have in text; kernels with longer ones exist, we keep 15 */
+#define COMM_MAX 31 /* bytes a comm may have in text; some kernels' are longer than 15 */
 
 bool text_lit(const char **p, const char *end, const char *lit)
 {
@@ -100,11 +101,12 @@ static bool state_field(const char **p, const char *end, struct rec_event *ev, u
 }
 
 /* What follows a comm, in one of the forms; on success *p is behind it. */
-typedef bool (*rest_fn)(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw);
+typedef bool (*rest_fn)(const char **p, const char *end, struct side *s, struct rec_event *ev,
+			u64 *raw);
 
 /* Finds where the comm that begins at *p ends: the first place from where rest fits. */
-static bool with_comm(const char **p, const char *end, rest_fn rest, struct side *s, struct rec_event *ev,
-		      u64 *raw)
+static bool with_comm(const char **p, const char *end, rest_fn rest, struct side *s,
+		      struct rec_event *ev, u64 *raw)
 {
 	const char *start = *p, *q;
 	size_t n;
@@ -128,18 +130,21 @@ static bool at_end(const char *p, const char *end)
 	return p == end;
 }
 
-static bool next_key(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool next_key(const char **p, const char *end, struct side *s, struct rec_event *ev,
+		     u64 *raw)
 {
-	return int_field(p, end, " next_pid=", &s->tid) && int_field(p, end, " next_prio=", &s->prio) &&
-	       at_end(*p, end);
+	return int_field(p, end, " next_pid=", &s->tid) &&
+	       int_field(p, end, " next_prio=", &s->prio) && at_end(*p, end);
 }
 
-static bool prev_key(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool prev_key(const char **p, const char *end, struct side *s, struct rec_event *ev,
+		     u64 *raw)
 {
 	struct side next;
 
-	if (!int_field(p, end, " prev_pid=", &s->tid) || !int_field(p, end, " prev_prio=", &s->prio) ||
-	    !text_lit(p, end, " prev_state=") || !state_field(p, end, ev, raw))
+	if (!int_field(p, end, " prev_pid=", &s->tid) ||
+	    !int_field(p, end, " prev_prio=", &s->prio) || !text_lit(p, end, " prev_state=") ||
+	    !state_field(p, end, ev, raw))
 		return false;
 	text_lit(p, end, " ==>");
 	if (!text_lit(p, end, " next_comm=") || !with_comm(p, end, next_key, &next, ev, raw))
@@ -151,15 +156,18 @@ static bool prev_key(const char **p, const char *end, struct side *s, struct rec
 /* ":pid [prio]" */
 static bool plugin_ids(const char **p, const char *end, struct side *s)
 {
-	return int_field(p, end, ":", &s->tid) && int_field(p, end, " [", &s->prio) && text_lit(p, end, "]");
+	return int_field(p, end, ":", &s->tid) && int_field(p, end, " [", &s->prio) &&
+	       text_lit(p, end, "]");
 }
 
-static bool next_plugin(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool next_plugin(const char **p, const char *end, struct side *s, struct rec_event *ev,
+			u64 *raw)
 {
 	return plugin_ids(p, end, s) && at_end(*p, end);
 }
 
-static bool prev_plugin(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool prev_plugin(const char **p, const char *end, struct side *s, struct rec_event *ev,
+			u64 *raw)
 {
 	struct side next;
 
@@ -183,7 +191,8 @@ static bool parse_switch(const char *p, const char *end, struct rec_event *ev, u
 	return true;
 }
 
-static bool wakeup_key(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool wakeup_key(const char **p, const char *end, struct side *s, struct rec_event *ev,
+		       u64 *raw)
 {
 	s64 success = 1, cpu = -1;
 
@@ -198,7 +207,8 @@ static bool wakeup_key(const char **p, const char *end, struct side *s, struct r
 	return true;
 }
 
-static bool wakeup_plugin(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool wakeup_plugin(const char **p, const char *end, struct side *s, struct rec_event *ev,
+			  u64 *raw)
 {
 	s64 success = 1, cpu = -1;
 
@@ -225,12 +235,14 @@ static bool parse_wakeup(const char *p, const char *end, struct rec_event *ev, u
 	return true;
 }
 
-static bool child_rest(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool child_rest(const char **p, const char *end, struct side *s, struct rec_event *ev,
+		       u64 *raw)
 {
 	return int_field(p, end, " child_pid=", &s->tid) && at_end(*p, end);
 }
 
-static bool parent_rest(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool parent_rest(const char **p, const char *end, struct side *s, struct rec_event *ev,
+			u64 *raw)
 {
 	struct side child;
 
@@ -254,7 +266,8 @@ static bool parse_fork(const char *p, const char *end, struct rec_event *ev, u64
 	return true;
 }
 
-static bool exit_rest(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool exit_rest(const char **p, const char *end, struct side *s, struct rec_event *ev,
+		      u64 *raw)
 {
 	s64 dead = -1;
 
@@ -280,7 +293,8 @@ static bool parse_exit(const char *p, const char *end, struct rec_event *ev, u64
 	return true;
 }
 
-static bool migrate_rest(const char **p, const char *end, struct side *s, struct rec_event *ev, u64 *raw)
+static bool migrate_rest(const char **p, const char *end, struct side *s, struct rec_event *ev,
+			 u64 *raw)
 {
 	s64 orig, dest;
 

@@ -17,13 +17,13 @@ enum text_kind {
 struct text_line {
 	enum text_kind kind;
 	enum rec_event_type type;
-	u64 ts_ns; /* 0 for a loss notice without a time */
-	u32 cpu;   /* U32_MAX: unknown (loss notices) */
+	u64 ts_ns;     /* 0 for a loss notice without a time */
+	u32 cpu;       /* U32_MAX: unknown (loss notices) */
 	s32 tid, tgid; /* of the current thread; -1: unknown */
 	u64 lost;
-	u8 frac_digits;	       /* of the time stamp */
-	bool dash;	       /* comm-pid, as ftrace and trace-cmd write it */
-	bool no_time;	       /* the stamp is a bare counter */
+	u8 frac_digits;		  /* of the time stamp */
+	bool dash;		  /* comm-pid, as ftrace and trace-cmd write it */
+	bool no_time;		  /* the stamp is a bare counter */
 	const char *fields, *end; /* what follows the event's name */
 };
 
@@ -31,8 +31,9 @@ struct text_line {
 void text_parse_line(const char *p, const char *end, struct text_line *ret_line);
 
 /*
- * Fills the union of ev from the fields. prev_state as a number is kept in *ret_raw (U64_MAX: it was letters), for the
- * caller to translate. May turn ev->type into REC_OTHER. false: they are none of the known forms.
+ * Fills the union of ev from the fields. prev_state as a number is kept in *ret_raw (U64_MAX: it
+ * was letters), for the caller to translate. May turn ev->type into REC_OTHER. false: they are none
+ * of the known forms.
  */
 bool text_parse_fields(const struct text_line *line, struct rec_event *ev, u64 *ret_raw);
 

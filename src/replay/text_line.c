@@ -2,12 +2,12 @@
 /*
  * The part of a line that all writers of scheduler events share, in its variants:
  *
- *   comm tid [cpu] time: sys:event: fields           perf script; also pid/tid, without comm, with a period
- *   comm-pid [cpu] time: event: fields               trace-cmd report
- *   comm-pid (tgid) [cpu] flags time: event: fields  ftrace; tgid and flags only where switched on
+ *   comm tid [cpu] time: sys:event: fields           perf script; also pid/tid, without comm, with
+ * a period comm-pid [cpu] time: event: fields               trace-cmd report comm-pid (tgid) [cpu]
+ * flags time: event: fields  ftrace; tgid and flags only where switched on
  *
- * A comm may hold anything, brackets and colons too, so what decides is the first `[digits]` that is followed by a
- * time and preceded by a number.
+ * A comm may hold anything, brackets and colons too, so what decides is the first `[digits]` that
+ * is followed by a time and preceded by a number.
  */
 #include <ctype.h>
 #include <string.h>
@@ -194,7 +194,8 @@ static bool parse_rest(const char *p, const char *end, struct text_line *l)
 	return true;
 }
 
-/* "CPU:2 [LOST 17 EVENTS]" of trace_pipe; "CPU:2 [17 EVENTS DROPPED]", "CPU:2 [EVENTS DROPPED]" of trace-cmd. */
+/* "CPU:2 [LOST 17 EVENTS]" of trace_pipe; "CPU:2 [17 EVENTS DROPPED]", "CPU:2 [EVENTS DROPPED]" of
+ * trace-cmd. */
 static bool parse_lost(const char *p, const char *end, struct text_line *l)
 {
 	s64 cpu, n = 0;
@@ -251,7 +252,8 @@ void text_parse_line(const char *p, const char *end, struct text_line *l)
 		return;
 	}
 	limit = end - p > PREFIX_MAX ? p + PREFIX_MAX : end;
-	for (open = memchr(p, '[', limit - p); open; open = memchr(open + 1, '[', limit - open - 1)) {
+	for (open = memchr(p, '[', limit - p); open;
+	     open = memchr(open + 1, '[', limit - open - 1)) {
 		q = open + 1;
 		if (!text_int(&q, end, &cpu) || !text_lit(&q, end, "]") || cpu < 0)
 			continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The trace.dat reader: our own walk over the file's structure (meta.h) refuses what is truncated or of a kind that
- * cannot be read; then libtracecmd reads the ring buffer pages in a child process, which hands over decoded events.
+ * The trace.dat reader: our own walk over the file's structure (meta.h) refuses what is truncated
+ * or of a kind that cannot be read; then libtracecmd reads the ring buffer pages in a child
+ * process, which hands over decoded events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 #include "replay/meta.h"
 #include "replay/tep.h"
 
-#define CHILD_CPU_SECONDS 20 /* without a sign of life; opening a file with huge tables takes a second */
+#define CHILD_CPU_SECONDS                                                                          \
+	20 /* without a sign of life; opening a file with huge tables takes a second */
 #define CHILD_MEMORY (1ULL << 30)
 
 struct dat {
@@ -39,8 +41,10 @@ static int dat_died(struct recording *rec, struct dat *dat, ssize_t n)
 	if (!why.len)
 		strbuf_puts(&why, "it ended early");
 	err = rec_fail(rec, EINVAL,
-		       "input unreadable: libtracecmd failed near offset %llu of %llu (%s); the file is damaged, "
-		       "record again", (unsigned long long)dat->job.shared->offset,
+		       "input unreadable: libtracecmd failed near offset %llu of %llu (%s); the "
+		       "file is damaged, "
+		       "record again",
+		       (unsigned long long)dat->job.shared->offset,
 		       (unsigned long long)rec->in.size, strbuf_str(&why));
 	strbuf_fini(&why);
 	return err;
@@ -75,7 +79,8 @@ static int dat_child_error(struct recording *rec, struct dat *dat, u32 size)
 }
 
 /* The next message that is more than a sign of life. */
-static int dat_message(struct recording *rec, struct dat *dat, const char *stage, struct dat_msg *msg)
+static int dat_message(struct recording *rec, struct dat *dat, const char *stage,
+		       struct dat_msg *msg)
 {
 	u64 offset;
 	int err;
@@ -235,7 +240,9 @@ static int dat_take_scan(struct recording *rec, struct dat *dat)
 static int dat_start(struct recording *rec, struct dat *dat)
 {
 	struct rec_child_job job = {
-		.run = dat_child_run, .arg = &dat->job, .max_memory = CHILD_MEMORY,
+		.run = dat_child_run,
+		.arg = &dat->job,
+		.max_memory = CHILD_MEMORY,
 	};
 	void *shared = mmap(NULL, sizeof(*dat->job.shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -275,7 +282,8 @@ int rec_dat_open(struct recording *rec)
 	err = rec_meta_parse_dat(rec, &dat->meta);
 	if (!err && (dat->meta.instances > 1 || (dat->meta.instances && dat->meta.top_bytes)))
 		rec_warn(rec, "%u more trace buffers (instances) in it; only the %s one is read",
-			 dat->meta.instances - !dat->meta.top_bytes, dat->meta.top_bytes ? "top" : "first");
+			 dat->meta.instances - !dat->meta.top_bytes,
+			 dat->meta.top_bytes ? "top" : "first");
 	if (!err)
 		err = dat_start(rec, dat);
 	if (!err)
@@ -284,7 +292,8 @@ int rec_dat_open(struct recording *rec)
 		return err;
 	if (rec->info.events[REC_SWITCH] && dat->meta.text[REC_SWITCH].p &&
 	    rec_states_parse(&states, dat->meta.text[REC_SWITCH].p, dat->meta.text[REC_SWITCH].n))
-		rec_warn(rec, "its format of sched_switch has no table of state letters; taking that of Linux 4.14 "
+		rec_warn(rec, "its format of sched_switch has no table of state letters; taking "
+			      "that of Linux 4.14 "
 			      "and later");
 	strbuf_printf(&b, "trace.dat v%u", dat->meta.version);
 	rec->format = b.s;

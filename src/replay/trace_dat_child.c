@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The child of the trace.dat reader: libtracecmd's records, merged by time and decoded. Only code that may die. */
+/* The child of the trace.dat reader: libtracecmd's records, merged by time and decoded. Only code
+ * that may die. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ static bool send(struct dat_child *dc, u32 kind, const void *data, u32 size)
 {
 	struct dat_msg head = {kind, size};
 
-	return rec_child_write(dc->out, &head, sizeof(head)) && rec_child_write(dc->out, data, size);
+	return rec_child_write(dc->out, &head, sizeof(head)) &&
+	       rec_child_write(dc->out, data, size);
 }
 
 static bool send_error(struct dat_child *dc, const char *fmt, ...) __printf_like(2, 3);
@@ -59,10 +61,11 @@ static bool tick(struct dat_child *dc, const struct tep_record *r)
 	return ++dc->ticks % DAT_TICK_EVERY || send(dc, DAT_MSG_TICK, &offset, sizeof(offset));
 }
 
-static bool record_too_short(struct dat_child *dc, enum rec_event_type type, const struct tep_record *r)
+static bool record_too_short(struct dat_child *dc, enum rec_event_type type,
+			     const struct tep_record *r)
 {
-	return send_error(dc, "damaged: the %s event at offset %llu has only %d bytes", rec_event_name(type),
-			  r->offset, r->size);
+	return send_error(dc, "damaged: the %s event at offset %llu has only %d bytes",
+			  rec_event_name(type), r->offset, r->size);
 }
 
 static u64 missed_count(const struct tep_record *r)
@@ -80,7 +83,8 @@ static bool scan_record(struct dat_child *dc, struct tep_record *r, struct dat_s
 	if (!tick(dc, r))
 		return false;
 	if (cpu >= REC_MAX_CPUS)
-		return send_error(dc, "damaged: an event on CPU %d at offset %llu", r->cpu, r->offset);
+		return send_error(dc, "damaged: an event on CPU %d at offset %llu", r->cpu,
+				  r->offset);
 	if (r->missed_events) {
 		scan->events[REC_LOST]++;
 		scan->lost += missed_count(r);
@@ -233,6 +237,7 @@ int dat_child_run(int in_fd, int out_fd, void *arg)
 	dc->out = out_fd;
 	dc->formats.swap = dc->job->swap;
 	rec_tep_parse(dc->job->text, dc->formats.f);
+	rec_formats_index(&dc->formats);
 	rec_formats_states(&dc->formats, dc->job->text);
 	tracecmd_set_loglevel(TEP_LOG_NONE);
 	dc->top = dc->handle = tracecmd_open_fd(in_fd, TRACECMD_FL_LOAD_NO_PLUGINS);
@@ -243,6 +248,7 @@ int dat_child_run(int in_fd, int out_fd, void *arg)
 		send_error(dc, "input unreadable: libtracecmd cannot open it; record again");
 		return 0;
 	}
-	/* Nothing is freed: the process ends, and freeing what a hostile file built is one more risk. */
+	/* Nothing is freed: the process ends, and freeing what a hostile file built is one more
+	 * risk. */
 	return scan_all(dc) && emit_all(dc) ? 0 : 1;
 }

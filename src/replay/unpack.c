@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* gzip, xz and zstd into a spool; which one it is comes from the bytes, never from the file's name. */
+/* gzip, xz and zstd into a spool; which one it is comes from the bytes, never from the file's name.
+ */
 #include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -10,14 +11,17 @@
 #include "replay/replay_int.h"
 
 #define OUT_CHUNK (256 << 10)
-#define IN_CHUNK (4 << 20)
+#define IN_CHUNK  (4 << 20)
 #define XZ_MEMORY (256ULL << 20) /* xz -9 needs 65 MiB */
 
 const char *rec_compression(const u8 *p, u64 n)
 {
 	if (n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8)
 		return "gzip";
-	if (n >= 6 && !memcmp(p, "\xfd" "7zXZ\0", 6))
+	if (n >= 6 && !memcmp(p,
+			      "\xfd"
+			      "7zXZ\0",
+			      6))
 		return "xz";
 	if (n >= 4 && !memcmp(p, "\x28\xb5\x2f\xfd", 4))
 		return "zstd";
@@ -26,7 +30,8 @@ const char *rec_compression(const u8 *p, u64 n)
 
 static int unpack_broken(struct recording *rec, const char *how, u64 off, const char *why)
 {
-	return rec_fail(rec, EINVAL, "%s data damaged near offset %llu of %llu: %s; copy or record it again",
+	return rec_fail(rec, EINVAL,
+			"%s data damaged near offset %llu of %llu: %s; copy or record it again",
 			how, (unsigned long long)off, (unsigned long long)rec->in.size, why);
 }
 
@@ -66,7 +71,8 @@ static int unpack_gzip(struct recording *rec, const struct rec_input *src, struc
 		z.avail_out = OUT_CHUNK;
 		zerr = inflate(&z, Z_NO_FLUSH);
 		if (zerr != Z_OK && zerr != Z_STREAM_END && zerr != Z_BUF_ERROR)
-			err = unpack_broken(rec, "gzip", done - z.avail_in, z.msg ? z.msg : "inflate");
+			err = unpack_broken(rec, "gzip", done - z.avail_in,
+					    z.msg ? z.msg : "inflate");
 		else
 			err = rec_spool_write(rec, sp, out, OUT_CHUNK - z.avail_out);
 		if (zerr == Z_STREAM_END)
@@ -76,7 +82,8 @@ static int unpack_gzip(struct recording *rec, const struct rec_input *src, struc
 	return err;
 }
 
-static int unpack_xz(struct recording *rec, const struct rec_input *src, struct rec_spool *sp, u8 *out)
+static int unpack_xz(struct recording *rec, const struct rec_input *src, struct rec_spool *sp,
+		     u8 *out)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
 	u64 done = 0;
@@ -133,7 +140,8 @@ static int unpack_zstd(struct recording *rec, const struct rec_input *src, struc
 			err = unpack_broken(rec, "zstd", in.pos, ZSTD_getErrorName(left));
 		else
 			err = rec_spool_write(rec, sp, out, ob.pos);
-		/* All input taken but the frame not drained: go on with what the decoder still holds. */
+		/* All input taken but the frame not drained: go on with what the decoder still
+		 * holds. */
 		while (!err && left && in.pos == src->size && ob.pos == ob.size) {
 			ob.pos = 0;
 			left = ZSTD_decompressStream(z, &ob, &in);

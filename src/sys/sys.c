@@ -19,8 +19,9 @@ static const struct sys_cmd {
 	const char *name;
 	u32 end; /* bytes of the attribute the command reads */
 	sys_handler handler;
+	bool reap;
 } cmds[] = {
-#define SYS_CMD(nr, name, end, handler) [nr] = {#name, end, handler},
+#define SYS_CMD(nr, name, end, handler, reap) [nr] = {#name, end, handler, reap},
 #include "sys/cmds.def"
 #undef SYS_CMD
 };
@@ -42,7 +43,6 @@ long sys_bpf(struct inlay *inlay, const struct user_mem *um, int cmd, u64 attr, 
 	u32 i;
 
 	rcu_thread_enter();
-	inlay->fds->reap(inlay);
 	err = user_check_tail(um, attr, sizeof(c.attr), size);
 	if (err)
 		return err;
@@ -54,6 +54,8 @@ long sys_bpf(struct inlay *inlay, const struct user_mem *um, int cmd, u64 attr, 
 	for (i = cmds[cmd].end; i < sizeof(c.attr); i++)
 		if (c.attr.bytes[i])
 			return -EINVAL;
+	if (cmds[cmd].reap)
+		inlay->fds->reap(inlay);
 	return cmds[cmd].handler(&c);
 }
 

@@ -25,7 +25,7 @@ struct sys_call {
 typedef long (*sys_handler)(struct sys_call *c);
 
 /* Declares every handler of cmds.def. */
-#define SYS_CMD(nr, name, end, handler) long handler(struct sys_call *c);
+#define SYS_CMD(nr, name, end, handler, reap) long handler(struct sys_call *c);
 #include "sys/cmds.def"
 #undef SYS_CMD
 

@@ -58,18 +58,28 @@ static int decide(const struct vrf_reg *a, const struct vrf_reg *b, u8 op, bool 
 
 /* ---- linked numbers ---- */
 
-static void scan_links(struct vrf_state *st, u32 id, struct vrf_hist *h)
+/* One more that is linked; there is room for six in the history, as in Linux. Whoever does not fit loses the link. */
+static void add_link(struct vrf_hist *h, struct vrf_reg *reg, u32 where)
+{
+	if (h->nr_linked < ARRAY_SIZE(h->linked))
+		h->linked[h->nr_linked++] = (u16)where;
+	else
+		reg->id = 0;
+}
+
+/* Registers nobody will read are left out: their links would only crowd out others. */
+static void scan_links(struct vrf *v, struct vrf_state *st, u32 id, struct vrf_hist *h)
 {
 	for (u32 f = st->cur + 1; f--;) {
 		struct vrf_func *fn = st->frame[f];
+		u16 live = v->aux[f == st->cur ? v->insn_idx : st->frame[f + 1]->callsite].live_in;
 
 		for (u32 i = 0; i < ISA_REG_FP; i++)
-			if (fn->regs[i].type == SCALAR_VALUE && fn->regs[i].id == id && h->nr_linked < ARRAY_SIZE(h->linked))
-				h->linked[h->nr_linked++] = (u16)(f << 8 | i);
+			if (live >> i & 1 && fn->regs[i].type == SCALAR_VALUE && fn->regs[i].id == id)
+				add_link(h, &fn->regs[i], f << 8 | i);
 		for (u32 i = 0; i < fn->nr_slots; i++)
-			if (vrf_slot_is_spilled_scalar(&fn->slots[i]) && fn->slots[i].reg.id == id &&
-			    h->nr_linked < ARRAY_SIZE(h->linked))
-				h->linked[h->nr_linked++] = (u16)(f << 8 | 0x80 | i);
+			if (vrf_slot_is_spilled_scalar(&fn->slots[i]) && fn->slots[i].reg.id == id)
+				add_link(h, &fn->slots[i].reg, f << 8 | 0x80 | i);
 	}
 }
 
@@ -80,7 +90,7 @@ static struct vrf_reg *linked_reg(struct vrf_state *st, u16 where)
 	return where & 0x80 ? &f->slots[where & 0x7f].reg : &f->regs[where & 0x7f];
 }
 
-/* Only those in the history entry take the range: precision must find its way to each of them. The others lose the link. */
+/* Only those in the history entry take the range: precision must find its way to each of them. */
 void vrf_sync_linked(struct vrf *v, struct vrf_state *st, const struct vrf_reg *known, struct vrf_hist *h)
 {
 	struct vrf_reg *reg, src = *known;
@@ -138,9 +148,9 @@ static int both_ways(struct vrf *v, const struct bpf_insn *insn, u8 op, bool is3
 	struct vrf_hist links = { 0 }, *h;
 
 	if (reg_form && src->type == SCALAR_VALUE && src->id)
-		scan_links(v->cur, src->id, &links);
-	if (dst->type == SCALAR_VALUE && dst->id && !(reg_form && src->id == dst->id))
-		scan_links(v->cur, dst->id, &links);
+		scan_links(v, v->cur, src->id, &links);
+	if (dst->type == SCALAR_VALUE && dst->id)
+		scan_links(v, v->cur, dst->id, &links);
 	if (links.nr_linked > 1) {
 		h = vrf_hist_here(v);
 		if (!h)

@@ -3,7 +3,7 @@
  * The views of a number and how they inform each other.
  *
  * Every step below intersects one view with a set that follows from another view, so a step never loses a member: that is
- * the whole soundness argument. A step is done only where Linux 6.18 does it.
+ * the whole soundness argument (one step replaces views by such a set instead, which is as good). A step is done only where Linux 6.18 does it.
  */
 #include "verifier/range.h"
 
@@ -125,9 +125,18 @@ static void deduce_64_from_32(struct vrf_range *r)
 {
 	meet_u64(r, (r->umin & ~LOW32) | r->umin32, (r->umax & ~LOW32) | r->umax32);
 	meet_s64(r, (s64)(((u64)r->smin & ~LOW32) | r->umin32), (s64)(((u64)r->smax & ~LOW32) | r->umax32));
-	/* a sign-extended 32-bit number: its signed value is that of its low half */
-	if (r->smin >= S32_MIN && r->smax <= S32_MAX)
-		meet_s64(r, r->smin32, r->smax32);
+	/*
+	 * A 64-bit number that fits in 32 signed bits is the number its low half says; if that is not negative, all views
+	 * are. They are set, not met, since Linux does so too, and so may lose what the 64-bit views knew.
+	 */
+	if (r->smin32 >= 0 && r->smin >= S32_MIN && r->smax <= S32_MAX) {
+		r->smin = r->smin32;
+		r->smax = r->smax32;
+		r->umin = (u64)r->smin;
+		r->umax = (u64)r->smax;
+		if (r->umin <= r->umax)
+			r->var = vrf_tnum_intersect(r->var, vrf_tnum_range(r->umin, r->umax));
+	}
 }
 
 static void tnum_from_bounds(struct vrf_range *r)

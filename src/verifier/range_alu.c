@@ -283,15 +283,16 @@ void vrf_range_alu(struct vrf_range *dst, const struct vrf_range *src, u8 op, bo
 	case BPF_ARSH:
 		if (!vrf_range_is_const(&s, is32) || (is32 ? s.umax32 : s.umax) >= (is32 ? 32 : 64)) {
 			vrf_range_unknown(dst);
-			break;
+			return;
 		}
 		if (is32)
 			shift32(dst, (u32)s.umax32, op);
 		else
 			shift64(dst, (u32)s.umax, op);
 		break;
-	default: /* division and whatever may come: anything */
+	default: /* division and whatever may come: anything (in the upper half too, which Linux forgets as well) */
 		vrf_range_unknown(dst);
+		return;
 	}
 	if (is32)
 		assign_64_from_32(dst);

@@ -43,10 +43,23 @@ struct fds_state {
 		lock; /* guards all below; taken after inlay->lock, never around obj_put() */
 	struct fds_entry *bucket[KEYS][FDS_BUCKETS];
 	int inotify; /* -1: none to be had */
-	pid_t pid;   /* a fork's child must not eat our events */
+	u32 forks;   /* nr_forks when it was made: a fork's child must not eat our events */
 	struct fds_entry *suspects;
 	u32 count, unwatched;
 };
+
+static u32 nr_forks; /* this process's generation */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+	nr_forks++;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, count_fork);
+}
 
 static struct fds_state *state_of(struct inlay *inlay)
 {
@@ -174,12 +187,11 @@ err_free:
 	return err;
 }
 
-static void entry_destroy(struct fds_state *st, struct fds_entry *e)
+static void entry_close(struct fds_state *st, struct fds_entry *e)
 {
 	if (e->wd >= 0)
 		inotify_rm_watch(st->inotify, e->wd);
 	close(e->fd);
-	free(e);
 }
 
 static int fds_install_as(struct inlay *inlay, struct obj *obj, int accmode)
@@ -199,8 +211,10 @@ static int fds_install_as(struct inlay *inlay, struct obj *obj, int accmode)
 	}
 	fd = reopen(e->fd, accmode);
 	if (fd < 0) {
-		if (fresh)
-			entry_destroy(st, e);
+		if (fresh) {
+			entry_close(st, e);
+			free(e);
+		}
 		goto out;
 	}
 	e->installs++;
@@ -278,8 +292,11 @@ static void suspect(struct fds_state *st, struct fds_entry *e)
 	e->suspect_until = now_ns() + SUSPECT_NS;
 }
 
-/* Takes those that are closed for good out of the tables, into *gone; forgets those that had time
- * enough. */
+/*
+ * Those that are closed for good end here, but for their objects, which are handed to gone:
+ * obj_put() takes other locks. The watch ends under the lock: an object that lives on may get a new
+ * entry, for the same inode, at any moment.
+ */
 static void check_suspects(struct fds_state *st, struct fds_entry **gone)
 {
 	struct fds_entry **p = &st->suspects, *e;
@@ -297,6 +314,7 @@ static void check_suspects(struct fds_state *st, struct fds_entry **gone)
 		if (open)
 			continue;
 		entry_unlink(st, e);
+		entry_close(st, e);
 		e->next[KEY_OBJ] = *gone;
 		*gone = e;
 	}
@@ -344,7 +362,7 @@ static void fds_reap(struct inlay *inlay)
 	struct obj *obj;
 
 	pthread_mutex_lock(&st->lock);
-	if (st->count && st->pid == getpid()) {
+	if (st->count && st->forks == nr_forks) {
 		if (st->inotify >= 0)
 			read_events(st);
 		if (st->unwatched)
@@ -356,7 +374,7 @@ static void fds_reap(struct inlay *inlay)
 		e = gone;
 		gone = e->next[KEY_OBJ];
 		obj = e->obj;
-		entry_destroy(st, e);
+		free(e);
 		obj_put(obj);
 	}
 }
@@ -372,7 +390,8 @@ static void fds_fini(struct inlay *inlay)
 		while ((e = st->bucket[KEY_OBJ][i])) {
 			obj = e->obj;
 			entry_unlink(st, e);
-			entry_destroy(st, e);
+			entry_close(st, e);
+			free(e);
 			obj_put(obj);
 		}
 	}
@@ -399,7 +418,8 @@ int world_fds_init(struct inlay *inlay)
 	if (!st)
 		return -ENOMEM;
 	pthread_mutex_init(&st->lock, NULL);
-	st->pid = getpid();
+	pthread_once(&fork_once, watch_forks);
+	st->forks = nr_forks;
 	st->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (st->inotify < 0)
 		log_to(&inlay->log, LOG_DEBUG, "no inotify (%s): every call asks after each object",

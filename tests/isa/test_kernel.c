@@ -164,7 +164,7 @@ static void random_instructions(void)
 {
 	int i, refused = 0, wrong = 0, text_wrong = 0, shown = 0, accepted = 0;
 
-	for (i = 0; i < 20000; i++) {
+	for (i = 0; i < 8000; i++) {
 		struct bpf_insn prog[16];
 		char msg[ISA_MSG_MAX];
 		const char *ours;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Hash maps under two threads and in signal handlers: what is present is never missed, keys never mix, memory is bounded.
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 #include "fixture.h"
@@ -45,6 +46,17 @@ static void run_race(struct race *r, void *(*reader)(void *), void *(*writer)(vo
 	   (unsigned long long)r->reads, (unsigned long long)r->writes);
 }
 
+/* Until the deadline, and on a busy machine longer, until the other thread had its share. */
+static bool more(struct race *r, u64 n)
+{
+	u64 now;
+
+	if (n % 64)
+		return true;
+	now = now_ns();
+	return now < r->deadline || (now < r->deadline + 10000000000ULL && __atomic_load_n(&r->reads, __ATOMIC_RELAXED) < 2000);
+}
+
 static bool stopped(struct race *r)
 {
 	return __atomic_load_n(&r->stop, __ATOMIC_RELAXED);
@@ -66,7 +78,7 @@ static void *read_pinned(void *arg)
 		r->missed += !r->map->ops->lookup(r->map, &key);
 		rcu_leave();
 		/* bpf(2)'s copy however is of one moment */
-		if (!(r->reads++ % 8) && (r->map->ops->sys_lookup(r->map, &key, &value, 0) || value >> 32 != PINNED))
+		if (!(__atomic_fetch_add(&r->reads, 1, __ATOMIC_RELAXED) % 8) && (r->map->ops->sys_lookup(r->map, &key, &value, 0) || value >> 32 != PINNED))
 			r->missed++;
 	}
 	env_leave(fix.env);
@@ -81,7 +93,7 @@ static void *churn_others(void *arg)
 	u64 seed = 7, key, value;
 
 	env_enter(fix.env, 0, NULL);
-	while (r->writes % 64 || now_ns() < r->deadline) {
+	while (more(r, r->writes)) {
 		key = rnd(&seed) % 8;
 		value = key << 32 | r->writes;
 		rcu_enter();
@@ -133,7 +145,7 @@ static void *read_mixed(void *arg)
 		if (e && first != second && hash_matches(h, e, __atomic_load_n(&e->hash, __ATOMIC_RELAXED), &key))
 			r->missed++;
 		rcu_leave();
-		r->reads++;
+		__atomic_fetch_add(&r->reads, 1, __ATOMIC_RELAXED);
 	}
 	env_leave(fix.env);
 	return NULL;
@@ -145,7 +157,7 @@ static void *churn_equal_parts(void *arg)
 	u64 seed = 9, value = 1;
 
 	env_enter(fix.env, 0, NULL);
-	while (r->writes % 64 || now_ns() < r->deadline) {
+	while (more(r, r->writes)) {
 		u64 part = rnd(&seed) % 4;
 		struct long_key key = key_of(part, part);
 
@@ -166,6 +178,54 @@ static void mixed(void)
 	run_race(&r, read_mixed, churn_equal_parts);
 	is_u64(r.missed, 0, "a key made of two keys' parts is never found");
 	obj_put(&r.map->obj);
+}
+
+/*
+ * The same without luck: the comparison is interrupted in the middle, by a fault on the second half of the key it is
+ * given, and the handler lets the element be used for another key.
+ */
+static struct {
+	struct map *map;
+	char *page; /* what faults */
+	struct long_key old, new;
+	int ran;
+} reuse;
+
+static void on_fault(int sig)
+{
+	u64 value = 2;
+
+	mprotect(reuse.page, 4096, PROT_READ | PROT_WRITE);
+	reuse.map->ops->remove(reuse.map, &reuse.old);
+	reuse.map->ops->update(reuse.map, &reuse.new, &value, BPF_ANY);
+	reuse.ran++;
+}
+
+static void interrupted_at(u32 part)
+{
+	struct long_key mixed = key_of(1, 2), *key;
+	struct hash_elem *e;
+	struct hash_map *h;
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u64 value = 1;
+
+	reuse.map = make_map(BPF_MAP_TYPE_HASH, sizeof(struct long_key), 8, 1, 0);
+	reuse.page = pages + 4096;
+	reuse.old = key_of(1, 1);
+	reuse.new = key_of(2, 2);
+	reuse.ran = 0;
+	reuse.map->ops->update(reuse.map, &reuse.old, &value, BPF_ANY);
+	h = hash_of(reuse.map);
+	e = h->bucket[0];
+	key = (struct long_key *)(pages + 4096 - 8 * part);
+	memcpy(key, &mixed, sizeof(mixed));
+	signal(SIGSEGV, on_fault);
+	mprotect(reuse.page, 4096, PROT_NONE);
+	ok(!hash_matches(h, e, e->hash, key), "an element reused while part %u is compared does not match", part);
+	signal(SIGSEGV, SIG_DFL);
+	ok(reuse.ran == 1 && h->bucket[0] == e, "it was reused in the middle");
+	munmap(pages, 8192);
+	obj_put(&reuse.map->obj);
 }
 
 /* ---- two writers, one full map ---- */
@@ -253,7 +313,7 @@ static void on_signal(int sig)
 static void signals(void)
 {
 	struct itimerval every = { { 0, 50 }, { 0, 50 } }, never = { { 0, 0 }, { 0, 0 } };
-	struct race r = { .map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 9, 0) };
+	struct race r = { .map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 9, 0), .reads = 2000 /* no reader to wait for */ };
 	u64 key = PINNED, value = PINNED << 32;
 
 	r.map->ops->update(r.map, &key, &value, BPF_ANY);
@@ -296,6 +356,8 @@ int main(void)
 	pinned(0, "preallocated");
 	pinned(BPF_F_NO_PREALLOC, "not preallocated");
 	mixed();
+	interrupted_at(31); /* whichever side of the comparison is loaded first */
+	interrupted_at(32);
 	full(0);
 	full(BPF_F_NO_PREALLOC);
 	signals();

@@ -497,7 +497,7 @@ static void *read_churned(void *unused)
 			first = word(e, 0);
 			for (i = 0; i < 50; i++)
 				churn.bad += word(e, 0) != first || word(e, 1) != ~first;
-			churn.reads++;
+			__atomic_fetch_add(&churn.reads, 1, __ATOMIC_RELAXED);
 		}
 		rcu_leave();
 	}
@@ -512,7 +512,9 @@ static void stable_values(void)
 
 	churn.map = make_task_map(16);
 	pthread_create(&t, NULL, read_churned, NULL);
-	for (n = 0; n % 64 || now_ns() < end; n++) {
+	/* longer on a busy machine, until the reader had its share */
+	for (n = 0; n % 64 || now_ns() < end || (now_ns() < end + 10000000000ULL &&
+						 __atomic_load_n(&churn.reads, __ATOMIC_RELAXED) < 2000); n++) {
 		u64 value[2] = { n, ~n };
 
 		rcu_enter();

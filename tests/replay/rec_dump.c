@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints a recording as one line an event, for tests to compare: rec_dump [-i] [-o] [-c] [-s BYTES] FILE
- * -i: what recording_info() says, as key=value lines, instead; -o: REC_OTHER as well; -c: only count; -s: spool limit.
+ * Prints a recording as one line an event, for tests to compare: rec_dump [-i] [-o] [-c] [-s BYTES]
+ * [-r RUNS] FILE -i: what recording_info() says, as key=value lines, instead; -o: REC_OTHER as
+ * well; -c: only count; -s: spool limit; -r: recording_opts.max_runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +31,13 @@ static void print_info(const struct recording_info *in)
 	printf("format=%s\ncompression=%s\nclock=%s\nhost=%s\n", in->format,
 	       in->compression ? in->compression : "-", in->clock ? in->clock : "-",
 	       in->host ? in->host : "-");
-	printf("nr_cpus=%u\ncpus_seen=%u\nts_unit_ns=%u\ntgids_known=%d\ncgroups_known=%d\n", in->nr_cpus,
-	       in->cpus_seen, in->ts_unit_ns, in->tgids_known, in->cgroups_known);
+	printf("nr_cpus=%u\ncpus_seen=%u\nts_unit_ns=%u\ntgids_known=%d\ncgroups_known=%d\n",
+	       in->nr_cpus, in->cpus_seen, in->ts_unit_ns, in->tgids_known, in->cgroups_known);
 	for (i = 0; i < REC_NR_TYPES; i++)
 		printf("%s=%llu\nrecorded.%s=%d\n", type_name(i), (unsigned long long)in->events[i],
 		       type_name(i), in->recorded[i]);
-	printf("lost_events=%llu\nlost_gaps_unknown=%llu\nfirst_ts=%llu\nlast_ts=%llu\nskipped_lines=%llu\n",
+	printf("lost_events=%llu\nlost_gaps_unknown=%llu\nfirst_ts=%llu\nlast_ts=%llu\nskipped_"
+	       "lines=%llu\n",
 	       (unsigned long long)in->lost, (unsigned long long)in->lost_gaps_unknown,
 	       (unsigned long long)in->first_ts_ns, (unsigned long long)in->last_ts_ns,
 	       (unsigned long long)in->skipped_lines);
@@ -45,13 +47,13 @@ static void print_event(const struct recording *rec, const struct rec_event *ev)
 {
 	const char *cg = ev->cgroup_id ? recording_cgroup(rec, ev->cgroup_id) : NULL;
 
-	printf("%llu cpu=%u cur=%d/%d %s", (unsigned long long)ev->ts_ns, ev->cpu, ev->cur_tgid, ev->cur_tid,
-	       type_name(ev->type));
+	printf("%llu cpu=%u cur=%d/%d %s", (unsigned long long)ev->ts_ns, ev->cpu, ev->cur_tgid,
+	       ev->cur_tid, type_name(ev->type));
 	switch (ev->type) {
 	case REC_SWITCH:
-		printf(" [%s] %d %d 0x%x%s [%s] %d %d", ev->sw.prev_comm, ev->sw.prev_tid, ev->sw.prev_prio,
-		       ev->sw.prev_state, ev->sw.preempt ? "+" : "", ev->sw.next_comm, ev->sw.next_tid,
-		       ev->sw.next_prio);
+		printf(" [%s] %d %d 0x%x%s [%s] %d %d", ev->sw.prev_comm, ev->sw.prev_tid,
+		       ev->sw.prev_prio, ev->sw.prev_state, ev->sw.preempt ? "+" : "",
+		       ev->sw.next_comm, ev->sw.next_tid, ev->sw.next_prio);
 		break;
 	case REC_WAKEUP:
 	case REC_WAKEUP_NEW:
@@ -60,11 +62,12 @@ static void print_event(const struct recording *rec, const struct rec_event *ev)
 		       ev->wakeup.target_cpu);
 		break;
 	case REC_FORK:
-		printf(" [%s] %d [%s] %d %d", ev->fork.parent_comm, ev->fork.parent_tid, ev->fork.child_comm,
-		       ev->fork.child_tid, ev->fork.child_tgid);
+		printf(" [%s] %d [%s] %d %d", ev->fork.parent_comm, ev->fork.parent_tid,
+		       ev->fork.child_comm, ev->fork.child_tid, ev->fork.child_tgid);
 		break;
 	case REC_EXIT:
-		printf(" [%s] %d %d %d", ev->exit.comm, ev->exit.tid, ev->exit.prio, ev->exit.group_dead);
+		printf(" [%s] %d %d %d", ev->exit.comm, ev->exit.tid, ev->exit.prio,
+		       ev->exit.group_dead);
 		break;
 	case REC_MIGRATE:
 		printf(" [%s] %d %d %d %d", ev->migrate.comm, ev->migrate.tid, ev->migrate.prio,
@@ -94,12 +97,14 @@ int main(int argc, char **argv)
 	u64 last = 0;
 	int opt, ret;
 
-	while ((opt = getopt(argc, argv, "iocs:")) != -1) {
+	while ((opt = getopt(argc, argv, "iocs:r:")) != -1) {
 		info |= opt == 'i';
 		count |= opt == 'c';
 		opts.want_other |= opt == 'o';
 		if (opt == 's')
 			opts.max_spool = strtoull(optarg, NULL, 0);
+		if (opt == 'r')
+			opts.max_runs = strtoul(optarg, NULL, 0);
 	}
 	if (optind != argc - 1)
 		return 2;

@@ -125,5 +125,17 @@ for seed in range(8):
         want, out = sorted(want), sorted(out)
     ok(not differ(want, out), 'perf.data chunks of CPUs, variant %d' % seed, err + differ(want, out))
 
+for kw in (dict(), dict(pipe=True), dict(compress=True)):
+    for chunk in (2, 20):
+        st, out, err = dump(put('t', w.perf_data(lossy, L, chunk=chunk, **kw)), '-r', '4')
+        ok(st == 0 and 'too late' not in err and len(losses(out)) == 3 and
+           not differ(expect(EVENTS), [l for l in out if ' lost ' not in l]),
+           'perf.data %s with more stretches than are held is ordered by rounds of %d' % (list(kw) or '', chunk), err)
+st, out, err = dump(put('t', w.perf_data(EVENTS[50:] + EVENTS[:50], L, chunk=3)), '-r', '4')
+ok(st == 0 and 'came too late' in err and len(out) == len(TRACED),
+   'perf.data by rounds: what comes rounds too late is handed out, and said', err)
+st, out, err = dump(put('t', ('\n'.join(body[::-1]) + '\n').encode()), '-r', '50')
+ok(st == 1 and 'sort it by time' in err and '50 times by line 59' in err, 'text far out of order is refused past a limit', err)
+
 shutil.rmtree(DIR)
 done()

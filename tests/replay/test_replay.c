@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the simulated machine shows, and with which arguments each hook fires, while a recording is replayed on it. */
+/* What the simulated machine shows, and with which arguments each hook fires, while a recording is
+ * replayed on it. */
 #include <errno.h>
 #include <string.h>
 
@@ -124,7 +125,8 @@ static void world_close(struct world *w)
 	u32 i;
 
 	for (i = 0; w->env && i <= REC_MIGRATE; i++)
-		env_hook_detach(env_hook_find(w->env, rec_event_name((enum rec_event_type)i)), &clients[i].base);
+		env_hook_detach(env_hook_find(w->env, rec_event_name((enum rec_event_type)i)),
+				&clients[i].base);
 	replay_destroy(w->replay);
 	env_destroy(w->env);
 	recording_close(w->rec);
@@ -133,14 +135,22 @@ static void world_close(struct world *w)
 static void switches(void)
 {
 	static const char text[] =
-		"a-10 ( 9) [000] 1.000001: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=D ==> next_comm=b next_pid=11 next_prio=98\n"
-		"b-11 ( 11) [000] 1.000002: sched_switch: prev_comm=b prev_pid=11 prev_prio=98 prev_state=R+ ==> next_comm=swapper/0 next_pid=0 next_prio=120\n"
-		"<idle>-0 (-----) [001] 1.000003: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b2 next_pid=11 next_prio=120\n"
-		"b-11 ( 11) [001] 1.000004: sched_switch: prev_comm=b2 prev_pid=11 prev_prio=120 prev_state=I ==> next_comm=a next_pid=10 next_prio=120\n"
-		"a-10 ( 9) [001] 1.000005: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120\n"
-		"<idle>-0 (-----) [001] 1.000006: sched_wakeup: comm=again pid=10 prio=120 target_cpu=001\n"
-		"<idle>-0 (-----) [001] 1.000007: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=again next_pid=10 next_prio=120\n"
-		"again-10 ( 10) [001] 1.000008: sched_switch: prev_comm=again prev_pid=10 prev_prio=120 prev_state=Z ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
+		"a-10 ( 9) [000] 1.000001: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 "
+		"prev_state=D ==> next_comm=b next_pid=11 next_prio=98\n"
+		"b-11 ( 11) [000] 1.000002: sched_switch: prev_comm=b prev_pid=11 prev_prio=98 "
+		"prev_state=R+ ==> next_comm=swapper/0 next_pid=0 next_prio=120\n"
+		"<idle>-0 (-----) [001] 1.000003: sched_switch: prev_comm=swapper/1 prev_pid=0 "
+		"prev_prio=120 prev_state=R ==> next_comm=b2 next_pid=11 next_prio=120\n"
+		"b-11 ( 11) [001] 1.000004: sched_switch: prev_comm=b2 prev_pid=11 prev_prio=120 "
+		"prev_state=I ==> next_comm=a next_pid=10 next_prio=120\n"
+		"a-10 ( 9) [001] 1.000005: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 "
+		"prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120\n"
+		"<idle>-0 (-----) [001] 1.000006: sched_wakeup: comm=again pid=10 prio=120 "
+		"target_cpu=001\n"
+		"<idle>-0 (-----) [001] 1.000007: sched_switch: prev_comm=swapper/1 prev_pid=0 "
+		"prev_prio=120 prev_state=R ==> next_comm=again next_pid=10 next_prio=120\n"
+		"again-10 ( 10) [001] 1.000008: sched_switch: prev_comm=again prev_pid=10 "
+		"prev_prio=120 prev_state=Z ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
 	struct world w;
 	struct env_task *a;
 
@@ -148,26 +158,31 @@ static void switches(void)
 		return;
 	is_int(replay_step(w.replay), 1, "one step, one event");
 	is_u64(shots[0].nargs, 4, "sched_switch has four arguments");
-	ok(!shots[0].args[0] && shots[0].t[0].tid == 10 && shots[0].t[1].tid == 11 && shots[0].args[3] == 2,
+	ok(!shots[0].args[0] && shots[0].t[0].tid == 10 && shots[0].t[1].tid == 11 &&
+		   shots[0].args[3] == 2,
 	   "they are preempt, prev, next, prev_state");
 	is_int(shots[0].current_tid, 10, "current is prev while it fires");
 	is_u64(shots[0].clock, 1000001000, "the clock is the event's");
 	ok(shots[0].t[0].state == 2 && shots[0].t[0].on_cpu == 1 && shots[0].t[0].prio == 120 &&
-	   !strcmp(shots[0].t[0].comm, "a"), "prev has the state it left in, and is still on the CPU");
+		   !strcmp(shots[0].t[0].comm, "a"),
+	   "prev has the state it left in, and is still on the CPU");
 	ok(shots[0].t[1].state == 0 && shots[0].t[1].on_cpu == 0 && shots[0].t[1].prio == 98 &&
-	   !strcmp(shots[0].t[1].comm, "b"), "next is runnable and not on the CPU yet");
+		   !strcmp(shots[0].t[1].comm, "b"),
+	   "next is runnable and not on the CPU yet");
 	is_int(shots[0].t[0].tgid, 9, "a tgid the recording knows is in the task");
 	is_int(shots[0].t[1].tgid, -1, "one it does not know reads as -1");
 	is_u64(replay_stats(w.replay)->unknown_tgid, 1, "and is counted");
 	ok(env_current_of(w.env, 0)->tid == 11, "after it, next is current");
-	ok(field(env_task_find(w.env, 10), "on_cpu") == 0 && field(env_task_find(w.env, 11), "on_cpu") == 1,
+	ok(field(env_task_find(w.env, 10), "on_cpu") == 0 &&
+		   field(env_task_find(w.env, 11), "on_cpu") == 1,
 	   "and on the CPU, and prev is not");
 	replay_step(w.replay);
 	ok(shots[1].args[0] == 1 && shots[1].args[3] == 0, "R+ is preempt, and RUNNING");
 	ok(shots[1].t[1].task == env_idle_task(w.env, 0), "tid 0 is the CPU's idle task");
 	is_u64(replay_stats(w.replay)->unknown_tgid, 0, "a tgid learnt later is no longer unknown");
 	replay_step(w.replay);
-	ok(shots[2].t[0].task == env_idle_task(w.env, 1) && shots[2].t[0].task != shots[1].t[1].task,
+	ok(shots[2].t[0].task == env_idle_task(w.env, 1) &&
+		   shots[2].t[0].task != shots[1].t[1].task,
 	   "each CPU has an idle task of its own");
 	ok(shots[2].cpu == 1 && shots[2].t[1].cpu == 1 && !strcmp(shots[2].t[1].comm, "b2"),
 	   "a task that turns up elsewhere is there, under its new name");
@@ -179,7 +194,8 @@ static void switches(void)
 	is_u64(shots[4].t[0].state, 0x80, "its __state says the same");
 	ok(!env_task_find(w.env, 10), "and is gone after it");
 	replay_step(w.replay);
-	ok(env_task_find(w.env, 10) && env_task_find(w.env, 10) != a && !strcmp(shots[5].t[0].comm, "again"),
+	ok(env_task_find(w.env, 10) && env_task_find(w.env, 10) != a &&
+		   !strcmp(shots[5].t[0].comm, "again"),
 	   "its tid belongs to a new task from then on");
 	is_u64(replay_stats(w.replay)->reused_tids, 1, "which is counted");
 	is_int(replay_run(w.replay, 0, NULL), 0, "the end");
@@ -194,14 +210,18 @@ static void switches(void)
 static void wakeups(void)
 {
 	static const char text[] =
-		"a-10 [000] 1.000001: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=D ==> next_comm=b next_pid=11 next_prio=120\n"
+		"a-10 [000] 1.000001: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 "
+		"prev_state=D ==> next_comm=b next_pid=11 next_prio=120\n"
 		"b-11 [000] 1.000002: sched_waking: comm=a pid=10 prio=119 target_cpu=000\n"
 		"b-11 [000] 1.000003: sched_wakeup: comm=a pid=10 prio=118 target_cpu=002\n"
 		"b-11 [000] 1.000004: sched_wakeup_new: comm=a pid=10 prio=120 target_cpu=001\n"
-		"b-11 [000] 1.000005: sched_migrate_task: comm=a pid=10 prio=120 orig_cpu=1 dest_cpu=2\n"
-		"b-11 [000] 1.000006: sched_process_fork: comm=b pid=11 child_comm=kid child_pid=12\n"
+		"b-11 [000] 1.000005: sched_migrate_task: comm=a pid=10 prio=120 orig_cpu=1 "
+		"dest_cpu=2\n"
+		"b-11 [000] 1.000006: sched_process_fork: comm=b pid=11 child_comm=kid "
+		"child_pid=12\n"
 		"b-11 [000] 1.000007: sched_wakeup_new: comm=kid pid=12 prio=120 target_cpu=001\n"
-		"b-11 [000] 1.000008: sched_process_fork: comm=b pid=11 child_comm=kid2 child_pid=12\n"
+		"b-11 [000] 1.000008: sched_process_fork: comm=b pid=11 child_comm=kid2 "
+		"child_pid=12\n"
 		"b-11 [000] 1.000009: sched_process_exit: comm=b pid=11 prio=120 group_dead=false\n"
 		"b-11 [000] 1.000010: sched_process_exit: comm=b pid=11 prio=120\n"
 		"c-77 [000] 1.000011: sched_waking: comm=z pid=-5 prio=119 target_cpu=000\n"
@@ -217,10 +237,12 @@ static void wakeups(void)
 	replay_step(w.replay);
 	first = env_task_find(w.env, 10);
 	replay_step(w.replay);
-	ok(s[1].nargs == 1 && s[1].t[0].task == first && s[1].current_tid == 11 && s[1].t[0].state == 2 &&
-	   s[1].t[0].prio == 119, "sched_waking: the sleeper, still in its state; current is the waker");
+	ok(s[1].nargs == 1 && s[1].t[0].task == first && s[1].current_tid == 11 &&
+		   s[1].t[0].state == 2 && s[1].t[0].prio == 119,
+	   "sched_waking: the sleeper, still in its state; current is the waker");
 	replay_step(w.replay);
-	ok(s[2].t[0].task == first && s[2].t[0].state == 0 && s[2].t[0].cpu == 2 && s[2].t[0].prio == 118,
+	ok(s[2].t[0].task == first && s[2].t[0].state == 0 && s[2].t[0].cpu == 2 &&
+		   s[2].t[0].prio == 118,
 	   "sched_wakeup: runnable, on the CPU it goes to");
 	replay_step(w.replay);
 	second = env_task_find(w.env, 10);
@@ -228,17 +250,21 @@ static void wakeups(void)
 	   "sched_wakeup_new without a fork: the tid is a new task's");
 	replay_step(w.replay);
 	ok(s[4].type == REC_MIGRATE && s[4].nargs == 2 && s[4].t[0].cpu == 1 && s[4].args[1] == 2 &&
-	   field(second, "thread_info.cpu") == 2, "sched_migrate_task: still on the old CPU, then on the new");
+		   field(second, "thread_info.cpu") == 2,
+	   "sched_migrate_task: still on the old CPU, then on the new");
 	replay_step(w.replay);
 	first = env_task_find(w.env, 12);
 	ok(s[5].type == REC_FORK && s[5].nargs == 2 && s[5].t[0].tid == 11 && s[5].t[1].tid == 12 &&
-	   s[5].t[1].task == first && s[5].t[1].state == 0x800 && !strcmp(s[5].t[1].comm, "kid"),
+		   s[5].t[1].task == first && s[5].t[1].state == 0x800 &&
+		   !strcmp(s[5].t[1].comm, "kid"),
 	   "sched_process_fork: parent and child; the child is TASK_NEW");
-	ok(field(first, "real_parent") == (uintptr_t)env_task_find(w.env, 11)->obj, "and knows its parent");
+	ok(field(first, "real_parent") == (uintptr_t)env_task_find(w.env, 11)->obj,
+	   "and knows its parent");
 	replay_step(w.replay);
 	ok(s[6].t[0].task == first && s[6].t[0].state == 0, "its first wake-up is its own");
 	replay_step(w.replay);
-	ok(env_task_find(w.env, 12) != first && !strcmp(s[7].t[1].comm, "kid2"), "another fork of the tid: a new task");
+	ok(env_task_find(w.env, 12) != first && !strcmp(s[7].t[1].comm, "kid2"),
+	   "another fork of the tid: a new task");
 	replay_step(w.replay);
 	ok(s[8].type == REC_EXIT && s[8].nargs == 2 && s[8].args[1] == 0 && s[8].current_tid == 11,
 	   "sched_process_exit: group_dead as recorded");
@@ -246,9 +272,11 @@ static void wakeups(void)
 	is_u64(s[9].args[1], 0, "group_dead not recorded and tgid unknown: false");
 	is_u64(replay_stats(w.replay)->skipped, 0, "all of it made sense so far");
 	replay_step(w.replay);
-	ok(replay_stats(w.replay)->skipped == 1 && fired[REC_WAKING] == 1, "a negative tid is skipped and counted");
+	ok(replay_stats(w.replay)->skipped == 1 && fired[REC_WAKING] == 1,
+	   "a negative tid is skipped and counted");
 	replay_step(w.replay);
-	is_u64(replay_stats(w.replay)->wrong_current, 1, "a task that runs unexpectedly is noticed");
+	is_u64(replay_stats(w.replay)->wrong_current, 1,
+	       "a task that runs unexpectedly is noticed");
 	is_int(s[10].current_tid, 77, "and believed");
 	replay_step(w.replay);
 	is_u64(replay_stats(w.replay)->lost, 9, "lost events are known at their place");
@@ -272,9 +300,10 @@ static void after(void *ctx, const struct rec_event *ev)
 
 static void control(void)
 {
-	static const char text[] = "a-10 [003] 1.000001: sched_wakeup: comm=a pid=10 prio=120 target_cpu=001\n"
-				   "a-10 [003] 1.000002: sched_wakeup: comm=a pid=10 prio=120 target_cpu=001\n"
-				   "a-10 [003] 1.000009: sched_wakeup: comm=a pid=10 prio=120 target_cpu=001\n";
+	static const char text[] =
+		"a-10 [003] 1.000001: sched_wakeup: comm=a pid=10 prio=120 target_cpu=001\n"
+		"a-10 [003] 1.000002: sched_wakeup: comm=a pid=10 prio=120 target_cpu=001\n"
+		"a-10 [003] 1.000009: sched_wakeup: comm=a pid=10 prio=120 target_cpu=001\n";
 	struct replay_opts opts = {.before = before, .after = after, .ctx = &befores};
 	struct env_opts eo = {.nr_cpus = 4, .btf = model, .clock = ENV_CLOCK_REAL};
 	struct env *real;
@@ -288,7 +317,8 @@ static void control(void)
 		ok(false, "a machine");
 		return;
 	}
-	is_int(replay_create(real, w.rec, NULL, &r), -EINVAL, "a machine with a real clock is refused");
+	is_int(replay_create(real, w.rec, NULL, &r), -EINVAL,
+	       "a machine with a real clock is refused");
 	env_destroy(real);
 	replay_destroy(w.replay);
 	is_int(replay_create(w.env, w.rec, &opts, &w.replay), 0, "a replay with callbacks");
@@ -297,8 +327,10 @@ static void control(void)
 	is_int(replay_run(w.replay, 1000002000, NULL), 1, "it goes on to a given time");
 	is_u64(fired[REC_WAKEUP], 2, "and replays what is not later");
 	is_int(replay_run(w.replay, 0, NULL), 0, "and then the rest");
-	ok(fired[REC_WAKEUP] == 3 && befores == 3 && afters == 3, "callbacks come before and after each hook");
-	ok(replay_stats(w.replay)->first_ts_ns == 1000001000 && replay_stats(w.replay)->last_ts_ns == 1000009000,
+	ok(fired[REC_WAKEUP] == 3 && befores == 3 && afters == 3,
+	   "callbacks come before and after each hook");
+	ok(replay_stats(w.replay)->first_ts_ns == 1000001000 &&
+		   replay_stats(w.replay)->last_ts_ns == 1000009000,
 	   "first and last time are known");
 	world_close(&w);
 }
@@ -322,7 +354,8 @@ static void shipped(const char *dir, const char *name, bool tgids)
 	for (i = 0; i <= REC_MIGRATE; i++)
 		same &= fired[i] == info->events[i] && st->fired[i] == info->events[i];
 	ok(same && fired[REC_SWITCH] > 100, "%s: each hook fired once an event", name);
-	ok(!st->skipped && !st->wrong_current, "%s: all made sense, each switch goes on from the one before", name);
+	ok(!st->skipped && !st->wrong_current,
+	   "%s: all made sense, each switch goes on from the one before", name);
 	ok(tgids ? !st->unknown_tgid : st->unknown_tgid > 0, "%s: tgids are %s", name,
 	   tgids ? "known" : "counted as unknown");
 	/* One task a fork, no more: perf's own FORK record and the event are the same birth. */

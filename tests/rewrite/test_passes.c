@@ -286,7 +286,7 @@ static void same_as_kernel(void)
 {
 	int i, compared = 0, bad = 0, shrunk = 0, n;
 
-	for (i = 0; i < 20000 && compared < 1500 && bad < 3; i++) {
+	for (i = 0; i < 20000 && compared < 600 && bad < 3; i++) {
 		struct bpf_insn insns[LEN + 8], theirs[8 * LEN];
 		struct prog *prog;
 		u32 len = generate(insns);

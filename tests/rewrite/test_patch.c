@@ -112,7 +112,7 @@ static void meaning_is_kept(void)
 {
 	int i, round, bad = 0, moved = 0;
 
-	for (i = 0; i < 2000 && !bad; i++) {
+	for (i = 0; i < 600 && !bad; i++) {
 		struct prog *prog = generate();
 		u64 want;
 

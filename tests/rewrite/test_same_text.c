@@ -131,7 +131,7 @@ int main(void)
 		return tap_done();
 	}
 	in = engine_start();
-	for (i = 0; i < 1500; i++) {
+	for (i = 0; i < 900; i++) {
 		u32 len = generate(insns);
 		int k = xlated(NULL, insns, len, theirs), o = xlated(in, insns, len, ours);
 

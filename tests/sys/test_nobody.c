@@ -52,9 +52,6 @@ static int become_nobody(void)
 		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 		    setresuid(NOBODY, NOBODY, NOBODY))
 			return -1;
-		/* /proc/self belongs to root until this says that the process has nothing to hide
-		 */
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	}
 	return install_filter();
 }

@@ -31,7 +31,7 @@ static bool one_in(u32 n)
 struct gen {
 	struct strbuf b;
 	int labels;	/* made so far */
-	int open[8];	/* labels jumped to and not placed yet */
+	int open[16];	/* labels jumped to and not placed yet */
 	int nr_open;
 	int depth;	/* of loops */
 	bool in_sub;
