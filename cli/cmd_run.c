@@ -54,6 +54,8 @@ struct run {
 	struct cli_object obj;
 	struct cli_engine *engine;
 	struct bpf_object *open;
+	struct bpf_link **links;
+	u32 nr_links;
 	int stats_fd;
 };
 
@@ -293,18 +295,26 @@ static void on_signal(int sig)
 static int attach_all(struct run *r)
 {
 	struct bpf_program *prog;
-	u32 attached = 0;
+	u32 nr = 0;
 
+	bpf_object__for_each_program(prog, r->open)
+		nr++;
+	r->links = calloc(nr + 1, sizeof(*r->links));
+	if (!r->links)
+		return cli_fail("out of memory");
 	bpf_object__for_each_program(prog, r->open) {
+		struct bpf_link *link;
+
 		if (!bpf_program__autoload(prog))
 			continue;
-		if (bpf_program__attach(prog))
-			attached++;
+		link = bpf_program__attach(prog);
+		if (link)
+			r->links[r->nr_links++] = link;
 		else
 			fprintf(stderr, "inlay: %s is not attached: no %s in a recording (%s)\n", bpf_program__name(prog),
 				bpf_program__section_name(prog), strerror(errno));
 	}
-	return attached ? CLI_OK : cli_fail("%s: none of its programs attaches to an event of a recording", r->obj.path);
+	return r->nr_links ? CLI_OK : cli_fail("%s: none of its programs attaches to an event of a recording", r->obj.path);
 }
 
 static int replay_through(struct run *r, struct recording *rec)
@@ -355,6 +365,9 @@ static int with_engine(struct run *r, const struct cli_globals *g, struct record
 		status = rec ? replay_through(r, rec) : run_once(r);
 	if (r->stats_fd > 0)
 		close(r->stats_fd);
+	for (u32 i = 0; i < r->nr_links; i++)
+		bpf_link__destroy(r->links[i]);
+	free(r->links);
 	bpf_object__close(r->open);
 	cli_engine_leave(r->engine);
 out:

@@ -182,7 +182,7 @@ void env_task_exit(struct env_task *task)
 {
 	if (task->dead)
 		return;
-	task->dead = true;
+	__atomic_store_n(&task->dead, true, __ATOMIC_RELEASE); /* pairs with the loads in maps/ */
 	pthread_mutex_lock(&task->env->lock);
 	if (!task->idle)
 		unhash(task);

@@ -18,7 +18,7 @@ const struct helper_desc helper_map_lookup_elem = {
 	.fn = map_lookup_elem,
 	.flags = HELPER_PKT_ACCESS,
 	.ret = RET_PTR_TO_MAP_VALUE | PTR_MAYBE_NULL,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY},
 };
 
 static u64 map_update_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -33,7 +33,7 @@ const struct helper_desc helper_map_update_elem = {
 	.fn = map_update_elem,
 	.flags = HELPER_PKT_ACCESS,
 	.ret = RET_INTEGER,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY, ARG_PTR_TO_MAP_VALUE, ARG_ANYTHING },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY, ARG_PTR_TO_MAP_VALUE, ARG_ANYTHING},
 };
 
 static u64 map_delete_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -48,7 +48,7 @@ const struct helper_desc helper_map_delete_elem = {
 	.fn = map_delete_elem,
 	.flags = HELPER_PKT_ACCESS,
 	.ret = RET_INTEGER,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY},
 };
 
 static u64 for_each_map_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -61,7 +61,7 @@ static u64 for_each_map_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 static const struct callback_desc for_each_callback = {
 	.func_arg = 1,
 	.ctx_arg = 2,
-	.reg = { CB_MAP, CB_MAP_KEY, CB_MAP_VALUE, CB_CTX_ARG },
+	.reg = {CB_MAP, CB_MAP_KEY, CB_MAP_VALUE, CB_CTX_ARG},
 	.ret_min = 0,
 	.ret_max = 1,
 };
@@ -71,7 +71,8 @@ const struct helper_desc helper_for_each_map_elem = {
 	.fn = for_each_map_elem,
 	.flags = HELPER_SYNC_CALLBACK,
 	.ret = RET_INTEGER,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_FUNC, ARG_PTR_TO_STACK | PTR_MAYBE_NULL, ARG_ANYTHING },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_FUNC, ARG_PTR_TO_STACK | PTR_MAYBE_NULL,
+		ARG_ANYTHING},
 	.cb = &for_each_callback,
 };
 
@@ -87,7 +88,7 @@ const struct helper_desc helper_map_lookup_percpu_elem = {
 	.fn = map_lookup_percpu_elem,
 	.flags = HELPER_PKT_ACCESS,
 	.ret = RET_PTR_TO_MAP_VALUE | PTR_MAYBE_NULL,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY, ARG_ANYTHING },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY, ARG_ANYTHING},
 	.map_types = 1ULL << BPF_MAP_TYPE_PERCPU_ARRAY | 1ULL << BPF_MAP_TYPE_PERCPU_HASH |
 		     1ULL << BPF_MAP_TYPE_LRU_PERCPU_HASH,
 };

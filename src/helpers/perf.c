@@ -7,7 +7,8 @@
 #include "helpers/helpers_int.h"
 #include "maps/perf_event_array.h"
 
-#define SAMPLE_MAX 65535 /* a record's size field has 16 bits; the event knows what is left of them */
+#define SAMPLE_MAX                                                                                 \
+	65535 /* a record's size field has 16 bits; the event knows what is left of them */
 
 static u64 perf_event_output(u64 ctx, u64 r2, u64 flags, u64 data, u64 size)
 {
@@ -34,7 +35,7 @@ const struct helper_desc helper_perf_event_output = {
 	.fn = perf_event_output,
 	.flags = HELPER_GPL,
 	.ret = RET_INTEGER,
-	.arg = { ARG_PTR_TO_CTX, ARG_CONST_MAP_PTR, ARG_ANYTHING, ARG_PTR_TO_MEM | MEM_RDONLY,
-		 ARG_CONST_SIZE_OR_ZERO },
+	.arg = {ARG_PTR_TO_CTX, ARG_CONST_MAP_PTR, ARG_ANYTHING, ARG_PTR_TO_MEM | MEM_RDONLY,
+		ARG_CONST_SIZE_OR_ZERO},
 	.map_types = 1ULL << BPF_MAP_TYPE_PERF_EVENT_ARRAY,
 };

@@ -28,7 +28,8 @@ const struct helper_desc helper_ringbuf_output = {
 	HELPER_IS(ringbuf_output, 130),
 	.fn = ringbuf_output,
 	.ret = RET_INTEGER,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_MEM | MEM_RDONLY, ARG_CONST_SIZE_OR_ZERO, ARG_ANYTHING },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MEM | MEM_RDONLY, ARG_CONST_SIZE_OR_ZERO,
+		ARG_ANYTHING},
 	.map_types = RINGBUF_ONLY,
 };
 
@@ -42,7 +43,7 @@ const struct helper_desc helper_ringbuf_reserve = {
 	.fn = reserve,
 	.flags = HELPER_ACQUIRES,
 	.ret = RET_PTR_TO_MEM | MEM_RINGBUF | PTR_MAYBE_NULL,
-	.arg = { ARG_CONST_MAP_PTR, ARG_CONST_ALLOC_SIZE_OR_ZERO, ARG_ANYTHING },
+	.arg = {ARG_CONST_MAP_PTR, ARG_CONST_ALLOC_SIZE_OR_ZERO, ARG_ANYTHING},
 	.map_types = RINGBUF_ONLY,
 };
 
@@ -57,7 +58,7 @@ const struct helper_desc helper_ringbuf_submit = {
 	.fn = submit,
 	.flags = HELPER_RELEASES,
 	.ret = RET_VOID,
-	.arg = { ARG_PTR_TO_RINGBUF_MEM | OBJ_RELEASE, ARG_ANYTHING },
+	.arg = {ARG_PTR_TO_RINGBUF_MEM | OBJ_RELEASE, ARG_ANYTHING},
 };
 
 static u64 discard(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -71,7 +72,7 @@ const struct helper_desc helper_ringbuf_discard = {
 	.fn = discard,
 	.flags = HELPER_RELEASES,
 	.ret = RET_VOID,
-	.arg = { ARG_PTR_TO_RINGBUF_MEM | OBJ_RELEASE, ARG_ANYTHING },
+	.arg = {ARG_PTR_TO_RINGBUF_MEM | OBJ_RELEASE, ARG_ANYTHING},
 };
 
 static u64 query(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -83,6 +84,6 @@ const struct helper_desc helper_ringbuf_query = {
 	HELPER_IS(ringbuf_query, 134),
 	.fn = query,
 	.ret = RET_INTEGER,
-	.arg = { ARG_CONST_MAP_PTR, ARG_ANYTHING },
+	.arg = {ARG_CONST_MAP_PTR, ARG_ANYTHING},
 	.map_types = RINGBUF_ONLY,
 };

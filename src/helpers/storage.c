@@ -27,9 +27,9 @@ const struct helper_desc helper_task_storage_get = {
 	.fn = task_storage_get,
 	.flags = HELPER_STORAGE_GET,
 	.ret = RET_PTR_TO_MAP_VALUE | PTR_MAYBE_NULL,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_BTF_ID | PTR_MAYBE_NULL, ARG_PTR_TO_MAP_VALUE | PTR_MAYBE_NULL,
-		 ARG_ANYTHING },
-	.arg_btf = { NULL, "task_struct" },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_BTF_ID | PTR_MAYBE_NULL,
+		ARG_PTR_TO_MAP_VALUE | PTR_MAYBE_NULL, ARG_ANYTHING},
+	.arg_btf = {NULL, "task_struct"},
 	.map_types = 1ULL << BPF_MAP_TYPE_TASK_STORAGE,
 };
 
@@ -44,7 +44,7 @@ const struct helper_desc helper_task_storage_delete = {
 	HELPER_IS(task_storage_delete, 157),
 	.fn = task_storage_delete,
 	.ret = RET_INTEGER,
-	.arg = { ARG_CONST_MAP_PTR, ARG_PTR_TO_BTF_ID | PTR_MAYBE_NULL },
-	.arg_btf = { NULL, "task_struct" },
+	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_BTF_ID | PTR_MAYBE_NULL},
+	.arg_btf = {NULL, "task_struct"},
 	.map_types = 1ULL << BPF_MAP_TYPE_TASK_STORAGE,
 };

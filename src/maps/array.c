@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Arrays: max_entries values side by side, zero at first, always there. With BPF_F_MMAPABLE they lie in a memfd that a
-// user may map. Updates write in place, word by word: a reader may see half a value, as in Linux.
+// Arrays: max_entries values side by side, zero at first, always there. With BPF_F_MMAPABLE they
+// lie in a memfd that a user may map. Updates write in place, word by word: a reader may see half a
+// value, as in Linux.
 #include <stdlib.h>
 
 #include "maps/maps_int.h"
@@ -38,8 +39,8 @@ int map_array_check(const struct map_attr *attr, u32 flags, bool percpu)
 static int array_check(const struct map_attr *attr)
 {
 	return map_array_check(attr,
-			       BPF_F_NUMA_NODE | BPF_F_MMAPABLE | BPF_F_INNER_MAP | BPF_F_RDONLY | BPF_F_WRONLY |
-				       BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG,
+			       BPF_F_NUMA_NODE | BPF_F_MMAPABLE | BPF_F_INNER_MAP | BPF_F_RDONLY |
+				       BPF_F_WRONLY | BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG,
 			       false);
 }
 
@@ -57,7 +58,8 @@ static int take_memory(struct array_map *a)
 	if (err)
 		return err;
 	a->values = a->map.mem.addr;
-	/* what programs take for constant once frozen must not get another writer behind our back */
+	/* what programs take for constant once frozen must not get another writer behind our back
+	 */
 	return a->map.map_flags & BPF_F_RDONLY_PROG ? memfile_seal(&a->map.mem) : 0;
 }
 
@@ -137,7 +139,8 @@ static long array_for_each(struct map *map, struct bpf_func *cb, u64 cb_ctx, u64
 		return -EINVAL;
 	for (i = 0; i < map->max_entries; i++) {
 		key = i;
-		if (cb->call(cb, (u64)map, (u64)&key, (u64)(a->values + (u64)i * a->stride), cb_ctx, 0))
+		if (cb->call(cb, (u64)map, (u64)&key, (u64)(a->values + (u64)i * a->stride), cb_ctx,
+			     0))
 			return (long)i + 1;
 	}
 	return map->max_entries;
@@ -203,7 +206,8 @@ static int array_mmap_check(struct map *map, u64 off, u64 len, int prot, bool sh
 const struct map_ops map_ops_array = {
 	.name = "array",
 	.type = BPF_MAP_TYPE_ARRAY,
-	.flags = MAP_CAN_ITER_KEYS | MAP_VALUE_DIRECT | MAP_INDEXED | MAP_SLEEPABLE_OK | MAP_IN_TRACING_OK,
+	.flags = MAP_CAN_ITER_KEYS | MAP_VALUE_DIRECT | MAP_INDEXED | MAP_SLEEPABLE_OK |
+		 MAP_IN_TRACING_OK,
 	.check = array_check,
 	.create = array_create,
 	.destroy = array_destroy,

@@ -2,25 +2,29 @@
 /*
  * The hash table, and the map type "hash".
  *
- * Buckets are singly linked lists of elements that never move. Readers take no lock; writers take their stripe's lock
- * (some buckets share one), with programs in signal handlers held off, so nobody waits for the thread it interrupted.
+ * Buckets are singly linked lists of elements that never move. Readers take no lock; writers take
+ * their stripe's lock (some buckets share one), with programs in signal handlers held off, so
+ * nobody waits for the thread it interrupted.
  *
  * Guarantees
- *  1. A key that is present all the time is never missed, whatever happens to other keys, and while it is replaced a
- *     reader finds the old or the new element: replacing is one store to the link that led to the old one.
+ *  1. A key that is present all the time is never missed, whatever happens to other keys, and
+ *     while it is replaced a reader finds the old or the new element: replacing is one store to
+ *     the link that led to the old one.
  *  2. Exactly max_entries elements fit; replacing works when full.
- *  3. Memory of a deleted or replaced element is reused at once, preallocated or not (so a program that churns keys inside
- *     one long run needs no more memory than the map's), as in Linux. A pointer to a value stays valid memory until the
- *     map is gone, but after deletion it may show another element's value.
- *  4. A lookup never matches a key made of parts of two keys, though key memory is rewritten while readers compare:
- *     hash_elem.seq tells.
+ *  3. Memory of a deleted or replaced element is reused at once, preallocated or not (so a program
+ *     that churns keys inside one long run needs no more memory than the map's), as in Linux. A
+ *     pointer to a value stays valid memory until the map is gone, but after deletion it may show
+ *     another element's value.
+ *  4. A lookup never matches a key made of parts of two keys, though key memory is rewritten while
+ *     readers compare: hash_elem.seq tells.
  *
- * Why 1 holds although a reader may stand on an element that is reused, and be led astray into another list or past its
- * key: it can only stand on such an element if that one left the reader's own bucket after the reader set out. Leaving
- * changes the stripe's version before the memory is given back; whoever reuses it writes hash, key and link with release,
- * the reader reads them with acquire; so a reader who saw any of the new contents also sees the new version, and one who
- * found nothing looks again if the version has changed. Every repeat means some writer got something done. A hit needs no
- * look at the version.
+ * Why 1 holds although a reader may stand on an element that is reused, and be led astray into
+ * another list or past its key: it can only stand on such an element if that one left the reader's
+ * own bucket after the reader set out. Leaving changes the stripe's version before the memory is
+ * given back; whoever reuses it writes hash, key and link with release, the reader reads them with
+ * acquire; so a reader who saw any of the new contents also sees the new version, and one who found
+ * nothing looks again if the version has changed. Every repeat means some writer got something
+ * done. A hit needs no look at the version.
  */
 #include "maps/hash_int.h"
 
@@ -32,9 +36,9 @@
 #include "object/instance.h"
 #include "rcu/mem.h"
 
-#define HASH_STRIPES 64		  /* at most; a power of two */
-#define HASH_ELEM_OVERHEAD 48	  /* bytes of the kernel's element header, for its size limit */
-#define HASH_MAX_BUCKETS (1u << 28) /* fewer, as the kernel's 16-byte buckets must fit 32 bits */
+#define HASH_STRIPES	   64	      /* at most; a power of two */
+#define HASH_ELEM_OVERHEAD 48	      /* bytes of the kernel's element header, for its size limit */
+#define HASH_MAX_BUCKETS   (1u << 28) /* fewer, as the kernel's 16-byte buckets must fit 32 bits */
 
 static u32 hash_key(const struct hash_map *h, const void *key)
 {
@@ -68,8 +72,10 @@ static u64 key_word(const struct hash_map *h, const void *key, u32 i)
 	return word;
 }
 
-/* Guarantee 4: the same even seq before and after means that all of what was compared belongs to one key. */
-static inline bool matches(const struct hash_map *h, const struct hash_elem *e, u32 hash, const void *key)
+/* Guarantee 4: the same even seq before and after means that all of what was compared belongs to
+ * one key. */
+static inline bool matches(const struct hash_map *h, const struct hash_elem *e, u32 hash,
+			   const void *key)
 {
 	u32 seq = __atomic_load_n(&e->seq, __ATOMIC_ACQUIRE), i;
 
@@ -102,7 +108,8 @@ struct hash_elem *hash_find(const struct hash_map *h, const void *key)
 	return NULL;
 }
 
-/* The link that leads to the key's element, or to NULL at the list's end. The stripe's lock is held. */
+/* The link that leads to the key's element, or to NULL at the list's end. The stripe's lock is
+ * held. */
 static struct hash_elem **find_link(const struct hash_map *h, u32 hash, const void *key)
 {
 	struct hash_elem **link = bucket_of(h, hash);
@@ -126,7 +133,8 @@ static bool take_room(struct hash_map *h)
 	do {
 		if (nr >= h->map.max_entries)
 			return false;
-	} while (!__atomic_compare_exchange_n(&h->nr, &nr, nr + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&h->nr, &nr, nr + 1, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	return true;
 }
 
@@ -136,7 +144,8 @@ static void give_room(struct hash_map *h)
 }
 
 /* A filled element that no link leads to yet, or NULL. */
-static struct hash_elem *make_elem(struct hash_map *h, u32 hash, const void *key, const void *value, hash_fill_fn fill)
+static struct hash_elem *make_elem(struct hash_map *h, u32 hash, const void *key, const void *value,
+				   hash_fill_fn fill)
 {
 	struct hash_elem *e = objcache_alloc(h->cache);
 	u32 seq, i;
@@ -154,7 +163,8 @@ static struct hash_elem *make_elem(struct hash_map *h, u32 hash, const void *key
 	return e;
 }
 
-static int insert(struct hash_map *h, u32 hash, const void *key, const void *value, hash_fill_fn fill)
+static int insert(struct hash_map *h, u32 hash, const void *key, const void *value,
+		  hash_fill_fn fill)
 {
 	struct hash_elem **head = bucket_of(h, hash), *e;
 
@@ -171,8 +181,8 @@ static int insert(struct hash_map *h, u32 hash, const void *key, const void *val
 	return 0;
 }
 
-static int replace(struct hash_map *h, struct hash_elem **link, u32 hash, const void *key, const void *value,
-		   hash_fill_fn fill)
+static int replace(struct hash_map *h, struct hash_elem **link, u32 hash, const void *key,
+		   const void *value, hash_fill_fn fill)
 {
 	struct hash_elem *old = *link, *e = make_elem(h, hash, key, value, fill);
 
@@ -184,7 +194,8 @@ static int replace(struct hash_map *h, struct hash_elem **link, u32 hash, const 
 	return 0;
 }
 
-int hash_write(struct hash_map *h, const void *key, const void *value, u64 flags, hash_fill_fn fill, bool in_place)
+int hash_write(struct hash_map *h, const void *key, const void *value, u64 flags, hash_fill_fn fill,
+	       bool in_place)
 {
 	u32 hash = hash_key(h, key);
 	struct hash_stripe *stripe = stripe_of(h, hash);
@@ -212,8 +223,8 @@ int hash_write(struct hash_map *h, const void *key, const void *value, u64 flags
 	return err;
 }
 
-int hash_delete(struct hash_map *h, const void *key, void (*copy)(const struct hash_map *, struct hash_elem *, void *),
-		void *out)
+int hash_delete(struct hash_map *h, const void *key,
+		void (*copy)(const struct hash_map *, struct hash_elem *, void *), void *out)
 {
 	u32 hash = hash_key(h, key);
 	struct hash_stripe *stripe = stripe_of(h, hash);
@@ -233,8 +244,8 @@ int hash_delete(struct hash_map *h, const void *key, void (*copy)(const struct h
 	return e ? 0 : -ENOENT;
 }
 
-int hash_read(struct hash_map *h, const void *key, void (*copy)(const struct hash_map *, struct hash_elem *, void *),
-	      void *out)
+int hash_read(struct hash_map *h, const void *key,
+	      void (*copy)(const struct hash_map *, struct hash_elem *, void *), void *out)
 {
 	u32 hash = hash_key(h, key);
 	struct hash_stripe *stripe = stripe_of(h, hash);
@@ -301,9 +312,9 @@ int hash_next_key(struct map *map, const void *key, void *next_key)
 }
 
 /*
- * Visits what is in each bucket when it comes to it; the callback may change the map. The next element is read before the
- * callback, which may delete the present one; if that next one is reused elsewhere meanwhile, the rest of the bucket is
- * skipped (Linux would go on in the other bucket).
+ * Visits what is in each bucket when it comes to it; the callback may change the map. The next
+ * element is read before the callback, which may delete the present one; if that next one is reused
+ * elsewhere meanwhile, the rest of the bucket is skipped (Linux would go on in the other bucket).
  */
 long hash_for_each_elem(struct hash_map *h, struct bpf_func *cb, u64 cb_ctx, u64 flags,
 			char *(*value_of)(const struct hash_map *h, struct hash_elem *e))
@@ -341,8 +352,9 @@ int hash_sys_remove(struct map *map, const void *key)
 
 int hash_check(const struct map_attr *attr, bool percpu)
 {
-	int err = map_check_flags(attr, BPF_F_NO_PREALLOC | BPF_F_NUMA_NODE | BPF_F_ZERO_SEED | BPF_F_RDONLY |
-						BPF_F_WRONLY | BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG);
+	int err = map_check_flags(attr, BPF_F_NO_PREALLOC | BPF_F_NUMA_NODE | BPF_F_ZERO_SEED |
+						BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_RDONLY_PROG |
+						BPF_F_WRONLY_PROG);
 
 	if (err)
 		return err;
@@ -392,16 +404,18 @@ static int take_memory(struct hash_map *h)
 {
 	u32 max = h->map.max_entries;
 
-	/* beyond max_entries: one for each writer that replaces, before it gives the old one back */
-	h->cache = objcache_create(h->elem_bytes, 8,
-				   h->map.map_flags & BPF_F_NO_PREALLOC ? 0 : max + map_nr_cpus(&h->map));
+	/* beyond max_entries: one for each writer that replaces, before it gives the old one back
+	 */
+	h->cache = objcache_create(
+		h->elem_bytes, 8,
+		h->map.map_flags & BPF_F_NO_PREALLOC ? 0 : max + map_nr_cpus(&h->map));
 	h->bucket = rcu_mem_map(h->bucket_bytes);
 	h->stripe = rcu_mem_alloc((h->stripe_mask + 1) * sizeof(*h->stripe));
 	return h->cache && h->bucket && h->stripe ? 0 : -ENOMEM;
 }
 
-int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct map_ops *ops, bool percpu,
-		struct map **ret_map)
+int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct map_ops *ops,
+		bool percpu, struct map **ret_map)
 {
 	struct hash_map *h;
 	int err;
@@ -418,7 +432,8 @@ int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct m
 	set_sizes(h, percpu);
 	/* the same machine, map and input give the same order of elements, run after run */
 	if (!(attr->map_flags & BPF_F_ZERO_SEED))
-		h->seed = XXH3_64bits(attr->name, sizeof(attr->name)) ^ ((u64)attr->key_size << 32 | attr->max_entries);
+		h->seed = XXH3_64bits(attr->name, sizeof(attr->name)) ^
+			  ((u64)attr->key_size << 32 | attr->max_entries);
 	err = take_memory(h);
 	if (err) {
 		obj_abort(&h->map.obj);
@@ -432,9 +447,11 @@ int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct m
 u64 hash_mem_usage(const struct map *map)
 {
 	const struct hash_map *h = hash_of(map);
-	u64 nr = map->map_flags & BPF_F_NO_PREALLOC ? __atomic_load_n(&h->nr, __ATOMIC_RELAXED) : map->max_entries;
+	u64 nr = map->map_flags & BPF_F_NO_PREALLOC ? __atomic_load_n(&h->nr, __ATOMIC_RELAXED)
+						    : map->max_entries;
 
-	return sizeof(*h) + h->bucket_bytes + (h->stripe_mask + 1) * sizeof(*h->stripe) + nr * h->elem_bytes;
+	return sizeof(*h) + h->bucket_bytes + (h->stripe_mask + 1) * sizeof(*h->stripe) +
+	       nr * h->elem_bytes;
 }
 
 /* ---- the map type "hash" ---- */

@@ -27,7 +27,8 @@ struct hash_map {
 	struct objcache *cache;
 	u32 mask, stripe_mask; /* number of buckets and stripes, both powers of two, minus 1 */
 	u32 key_words, value_off;
-	u32 cpu_stride, nr_cpus; /* per-CPU values: bytes from one vCPU's slot to the next; else 0 */
+	u32 cpu_stride,
+		nr_cpus; /* per-CPU values: bytes from one vCPU's slot to the next; else 0 */
 	u64 seed;
 	u64 bucket_bytes, elem_bytes;
 	u32 nr __attribute__((aligned(64))); /* elements in the map, at most max_entries; atomic */
@@ -44,11 +45,12 @@ static inline char *hash_value(const struct hash_map *h, struct hash_elem *e)
 }
 
 /* What a write puts into the value: of a new element (is_new) or of one that is there. */
-typedef void (*hash_fill_fn)(const struct hash_map *h, struct hash_elem *e, const void *value, bool is_new);
+typedef void (*hash_fill_fn)(const struct hash_map *h, struct hash_elem *e, const void *value,
+			     bool is_new);
 
 int hash_check(const struct map_attr *attr, bool percpu);
-int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct map_ops *ops, bool percpu,
-		struct map **ret_map);
+int hash_create(struct inlay *inlay, const struct map_attr *attr, const struct map_ops *ops,
+		bool percpu, struct map **ret_map);
 void hash_destroy(struct map *map);
 u64 hash_mem_usage(const struct map *map);
 
@@ -59,16 +61,18 @@ bool hash_matches(const struct hash_map *h, const struct hash_elem *e, u32 hash,
 struct hash_elem *hash_find(const struct hash_map *h, const void *key);
 
 /*
- * in_place: a present element is filled where it is (per-CPU values); else it is replaced by a new one in one store.
- * 0 or -errno.
+ * in_place: a present element is filled where it is (per-CPU values); else it is replaced by a new
+ * one in one store. 0 or -errno.
  */
-int hash_write(struct hash_map *h, const void *key, const void *value, u64 flags, hash_fill_fn fill, bool in_place);
+int hash_write(struct hash_map *h, const void *key, const void *value, u64 flags, hash_fill_fn fill,
+	       bool in_place);
 /* out NULL: just delete; else copy gives the value to the caller first. */
-int hash_delete(struct hash_map *h, const void *key, void (*copy)(const struct hash_map *, struct hash_elem *, void *),
-		void *out);
-/* A copy of the value that no replacing writer changes under us: holds the stripe's lock. 0 or -ENOENT. */
-int hash_read(struct hash_map *h, const void *key, void (*copy)(const struct hash_map *, struct hash_elem *, void *),
-	      void *out);
+int hash_delete(struct hash_map *h, const void *key,
+		void (*copy)(const struct hash_map *, struct hash_elem *, void *), void *out);
+/* A copy of the value that no replacing writer changes under us: holds the stripe's lock. 0 or
+ * -ENOENT. */
+int hash_read(struct hash_map *h, const void *key,
+	      void (*copy)(const struct hash_map *, struct hash_elem *, void *), void *out);
 int hash_next_key(struct map *map, const void *key, void *next_key);
 /* value_of: what the callback gets. */
 long hash_for_each_elem(struct hash_map *h, struct bpf_func *cb, u64 cb_ctx, u64 flags,

@@ -12,12 +12,13 @@
 #define SLOTS_MAX (LSTORE_DIRECT + 64u + 64u * 64u + 64u * 64u * 64u)
 
 /*
- * Storages and nodes belong to owners, which outlive maps and come from any of them: one cache each for the process,
- * made with the first map and kept.
+ * Storages and nodes belong to owners, which outlive maps and come from any of them: one cache each
+ * for the process, made with the first map and kept.
  */
 static struct objcache *storages, *nodes;
 
-/* Numbers in use, one set an owner kind. Maps come and go outside programs, so a plain mutex will do. */
+/* Numbers in use, one set an owner kind. Maps come and go outside programs, so a plain mutex will
+ * do. */
 static struct slot_set {
 	u64 *used; /* bitmap of cap bits */
 	u32 cap;
@@ -117,7 +118,8 @@ static struct lstore_node *make_node(void)
 	return node;
 }
 
-/* Where the element of a slot is kept; make: nodes on the way are made. NULL: there is none, or no memory. s->lock held. */
+/* Where the element of a slot is kept; make: nodes on the way are made. NULL: there is none, or no
+ * memory. s->lock held. */
 static struct lstore_elem **slot_of(struct lstore *s, u32 slot, bool make)
 {
 	struct lstore_node **link, *node;
@@ -173,7 +175,8 @@ static struct lstore_elem *make_elem(struct lstore_map *map, const void *value)
 }
 
 /* Puts e in place of old (NULL: none) in *slot. s->lock held. */
-static void link_elem(struct lstore *s, struct lstore_map *map, struct lstore_elem **slot, struct lstore_elem *e)
+static void link_elem(struct lstore *s, struct lstore_map *map, struct lstore_elem **slot,
+		      struct lstore_elem *e)
 {
 	struct lstore_bucket *b = bucket_of(map, e);
 	u8 mask = map_lock_take(&b->lock);
@@ -233,8 +236,8 @@ static int check_flags(u64 flags, bool present)
 }
 
 /*
- * Under the storage's lock: puts e into the map's slot as flags allow. *ret_present: what was there, which stays unless
- * e replaced it (0 returned).
+ * Under the storage's lock: puts e into the map's slot as flags allow. *ret_present: what was
+ * there, which stays unless e replaced it (0 returned).
  */
 static int put_elem(struct lstore *s, struct lstore_map *map, struct lstore_elem *e, u64 flags,
 		    struct lstore_elem **ret_present)
@@ -365,7 +368,8 @@ void lstore_owner_free(void **owner)
 
 	if ((uintptr_t)s <= (uintptr_t)LSTORE_DEAD)
 		return;
-	/* a map that finds its last element gone waits a grace period: so it is there until we have given that one back */
+	/* a map that finds its last element gone waits a grace period: so it is there until we have
+	 * given that one back */
 	rcu_thread_enter();
 	rcu_enter();
 	mask = map_lock_take(&s->lock);
@@ -391,7 +395,8 @@ void lstore_owner_free(void **owner)
 
 int lstore_check(const struct map_attr *attr)
 {
-	if (attr->map_flags & ~(u32)(BPF_F_NO_PREALLOC | BPF_F_CLONE) || !(attr->map_flags & BPF_F_NO_PREALLOC))
+	if (attr->map_flags & ~(u32)(BPF_F_NO_PREALLOC | BPF_F_CLONE) ||
+	    !(attr->map_flags & BPF_F_NO_PREALLOC))
 		return -EINVAL;
 	if (attr->max_entries || attr->key_size != sizeof(int) || !attr->value_size)
 		return -EINVAL;
@@ -424,7 +429,8 @@ int lstore_map_create(struct inlay *inlay, const struct map_attr *attr, const st
 	return 0;
 }
 
-/* A grace period after the last element went: nobody can find anything of this map under its number. */
+/* A grace period after the last element went: nobody can find anything of this map under its
+ * number. */
 static void map_free(struct rcu_cb *cb)
 {
 	struct lstore_map *map = container_of_(cb, struct lstore_map, rcu);
@@ -448,8 +454,8 @@ void lstore_map_destroy(struct map *m)
 
 		for (;;) {
 			/*
-			 * An element on the list is in its slot, so its owner's teardown has not got to it and the
-			 * storage is not given back before our read section ends.
+			 * An element on the list is in its slot, so its owner's teardown has not
+			 * got to it and the storage is not given back before our read section ends.
 			 */
 			rcu_enter();
 			mask = map_lock_take(&b->lock);
@@ -470,7 +476,8 @@ u64 lstore_mem_usage(const struct map *map)
 {
 	const struct lstore_map *m = lstore_map_of(map);
 
-	return sizeof(*m) + objcache_live(m->cache) * (sizeof(struct lstore_elem) + map->value_size);
+	return sizeof(*m) +
+	       objcache_live(m->cache) * (sizeof(struct lstore_elem) + map->value_size);
 }
 
 long lstore_live(void)

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Local storage: values that maps keep in an owner (a task; other kinds later), found without a hash and without a lock.
+ * Local storage: values that maps keep in an owner (a task; other kinds later), found without a
+ * hash and without a lock.
  *
- * Each map has a dense number, its slot, within its owner kind. An owner's storage object holds 16 slots directly and the
- * others in a radix tree of 64-slot nodes; a lookup is a load of the storage, a load of the slot, a comparison.
+ * Each map has a dense number, its slot, within its owner kind. An owner's storage object holds 16
+ * slots directly and the others in a radix tree of 64-slot nodes; a lookup is a load of the
+ * storage, a load of the slot, a comparison.
  *
  * Guarantees
- *  1. Lookup takes no lock and writes nothing. Creation, update and removal may happen in any context.
- *  2. A value found in a read section stays valid memory, with nobody else's value in it, until the section ends: elements
- *     and storages are given back after a grace period. An update makes a new element; the old one stays as it is.
+ *  1. Lookup takes no lock and writes nothing. Creation, update and removal may happen in any
+ *     context.
+ *  2. A value found in a read section stays valid memory, with nobody else's value in it, until
+ *     the section ends: elements and storages are given back after a grace period. An update makes
+ *     a new element; the old one stays as it is.
  *  3. Who loses the race to create an element gets the winner's.
- *  4. Map and owner may go in any order, also at the same time: each element is given back exactly once.
- *  5. A slot number is reused only when every element of its last map is gone and a grace period has passed.
+ *  4. Map and owner may go in any order, also at the same time: each element is given back exactly
+ *     once.
+ *  5. A slot number is reused only when every element of its last map is gone and a grace period
+ *     has passed.
  *  6. An owner that has been torn down takes no new elements.
  *
- * Who guards what: storage->lock its slots, its node pointers and nr; bucket->lock the map's element list. An element is
- * in its slot and on its map's list or in neither, for whoever holds its storage's lock. Order: storage, then bucket.
+ * Who guards what: storage->lock its slots, its node pointers and nr; bucket->lock the map's
+ * element list. An element is in its slot and on its map's list or in neither, for whoever holds
+ * its storage's lock. Order: storage, then bucket.
  */
 #ifndef INLAY_MAPS_LOCAL_STORAGE_H
 #define INLAY_MAPS_LOCAL_STORAGE_H
@@ -23,10 +30,10 @@
 #include "maps/maps_int.h"
 #include "rcu/objcache.h"
 
-#define LSTORE_DIRECT 16
-#define LSTORE_FANOUT 64
-#define LSTORE_LEVELS 3 /* trees of 64, 64^2 and 64^3 slots beyond the direct ones */
-#define LSTORE_BUCKETS 8
+#define LSTORE_DIRECT	 16
+#define LSTORE_FANOUT	 64
+#define LSTORE_LEVELS	 3 /* trees of 64, 64^2 and 64^3 slots beyond the direct ones */
+#define LSTORE_BUCKETS	 8
 #define LSTORE_VALUE_MAX 65407 /* Linux's limit on the value of a local storage map */
 
 struct lstore;
@@ -44,8 +51,8 @@ struct lstore_node {
 
 /* An owner's. */
 struct lstore {
-	struct lstore_elem *direct[LSTORE_DIRECT];  /* RCU */
-	struct lstore_node *tree[LSTORE_LEVELS];    /* RCU; tree[i] has i + 1 levels of nodes */
+	struct lstore_elem *direct[LSTORE_DIRECT]; /* RCU */
+	struct lstore_node *tree[LSTORE_LEVELS];   /* RCU; tree[i] has i + 1 levels of nodes */
 	struct map_lock lock;
 	u32 nr;	   /* elements */
 	bool dead; /* the owner is gone */
@@ -59,10 +66,7 @@ struct lstore_bucket {
 	struct lstore_elem *first;
 } __attribute__((aligned(64)));
 
-enum lstore_kind {
-	LSTORE_TASK,
-	LSTORE_KINDS
-};
+enum lstore_kind { LSTORE_TASK, LSTORE_KINDS };
 
 /* A map of local storage; the map types' files embed nothing else. */
 struct lstore_map {
@@ -104,12 +108,13 @@ static inline struct lstore_elem *lstore_find(void *const *owner, const struct l
 }
 
 /*
- * The element of map in the owner, made if there is none: value NULL means zeros. NULL: no memory, or the owner is gone.
- * Inside a read section.
+ * The element of map in the owner, made if there is none: value NULL means zeros. NULL: no memory,
+ * or the owner is gone. Inside a read section.
  */
 struct lstore_elem *lstore_get_or_create(void **owner, struct lstore_map *map, const void *value);
 
-/* flags: BPF_ANY, BPF_NOEXIST, BPF_EXIST. 0, -EINVAL, -EEXIST, -ENOENT, -ENOMEM. Inside a read section. */
+/* flags: BPF_ANY, BPF_NOEXIST, BPF_EXIST. 0, -EINVAL, -EEXIST, -ENOENT, -ENOMEM. Inside a read
+ * section. */
 int lstore_update(void **owner, struct lstore_map *map, const void *value, u64 flags);
 
 /* 0 or -ENOENT. Inside a read section. */

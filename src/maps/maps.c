@@ -75,7 +75,8 @@ int map_check_btf(struct inlay *inlay, const struct map_attr *attr, enum btf_key
 	err = btf_check_map_kv(attr->btf, &kv, &fields, &fields_err);
 	if (err == -EOPNOTSUPP)
 		log_to(&inlay->log, LOG_WARN,
-		       "map %s: its value has a special field (lock, timer, kernel pointer, list …) that this type of map "
+		       "map %s: its value has a special field (lock, timer, kernel pointer, list "
+		       "…) that this type of map "
 		       "does not support",
 		       attr->name);
 	return err;
@@ -89,7 +90,8 @@ int map_check_mmap(const struct map *map, int prot, bool shared)
 		return 0;
 	if (__atomic_load_n(&map->frozen, __ATOMIC_ACQUIRE))
 		return -EPERM;
-	/* a writable page could still be changed after the map was frozen and taken for a constant */
+	/* a writable page could still be changed after the map was frozen and taken for a constant
+	 */
 	return map->map_flags & BPF_F_RDONLY_PROG ? -EACCES : 0;
 }
 

@@ -15,15 +15,17 @@
 #include "maps/map_types.def"
 #undef MAP_TYPE_ROW
 
-/* As the kernel's allocator and per-CPU allocator limit element sizes; the errno beyond is E2BIG. */
-#define MAP_KMALLOC_MAX (4u << 20)
+/* As the kernel's allocator and per-CPU allocator limit element sizes; the errno beyond is E2BIG.
+ */
+#define MAP_KMALLOC_MAX	  (4u << 20)
 #define MAP_PCPU_UNIT_MAX (32u << 10)
 
 /* ---- locks ---- */
 
 /*
- * A writers' lock that may be taken in any context: the soft interrupt mask of the thread is set while it is held, so no
- * program runs from a signal handler on top of it and waits for its own thread.
+ * A writers' lock that may be taken in any context: the soft interrupt mask of the thread is set
+ * while it is held, so no program runs from a signal handler on top of it and waits for its own
+ * thread.
  */
 struct map_lock {
 	u32 held; /* atomic */
@@ -53,8 +55,8 @@ static inline void map_lock_release(struct map_lock *lock, u8 mask)
 /* ---- values ---- */
 
 /*
- * Values are written and copied by aligned 8-byte words, each whole: a reader sees old and new words, never part of one.
- * The memory of a value is 8-byte aligned; the other side need not be.
+ * Values are written and copied by aligned 8-byte words, each whole: a reader sees old and new
+ * words, never part of one. The memory of a value is 8-byte aligned; the other side need not be.
  */
 static inline void map_value_write(void *value, const void *src, u32 size)
 {
@@ -111,7 +113,8 @@ int map_check_flags(const struct map_attr *attr, u32 known);
 /* A NUMA node is asked for. */
 bool map_wants_node(const struct map_attr *attr);
 
-/* Flags of an update: -EINVAL for those Linux does not know, and for BPF_F_LOCK, as no map here holds a lock. */
+/* Flags of an update: -EINVAL for those Linux does not know, and for BPF_F_LOCK, as no map here
+ * holds a lock. */
 static inline int map_check_update_flags(u64 flags)
 {
 	return flags > BPF_EXIST ? -EINVAL : 0;
@@ -124,8 +127,9 @@ static inline int map_check_lookup_flags(u64 flags)
 }
 
 /*
- * Key and value types against BTF, if the map has any. Special fields (locks, timers, kernel pointers …) are refused with
- * -EOPNOTSUPP and a reason in the instance's log: no map type here gives them meaning yet. 0 or -errno as Linux.
+ * Key and value types against BTF, if the map has any. Special fields (locks, timers, kernel
+ * pointers …) are refused with -EOPNOTSUPP and a reason in the instance's log: no map type here
+ * gives them meaning yet. 0 or -errno as Linux.
  */
 int map_check_btf(struct inlay *inlay, const struct map_attr *attr, enum btf_key_rule rule);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Per-CPU arrays: an array a vCPU, each in pages of its own. Programs see their vCPU's; bpf(2) moves all slots at once.
+// Per-CPU arrays: an array a vCPU, each in pages of its own. Programs see their vCPU's; bpf(2)
+// moves all slots at once.
 #include <stdlib.h>
 
 #include "maps/maps_int.h"
@@ -27,7 +28,8 @@ static char *slot_at(const struct percpu_array *a, u32 index, u32 cpu)
 static int percpu_array_check(const struct map_attr *attr)
 {
 	return map_array_check(attr,
-			       BPF_F_NUMA_NODE | BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG,
+			       BPF_F_NUMA_NODE | BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_RDONLY_PROG |
+				       BPF_F_WRONLY_PROG,
 			       true);
 }
 
@@ -40,7 +42,8 @@ static void percpu_array_destroy(struct map *map)
 	free(a);
 }
 
-static int percpu_array_create(struct inlay *inlay, const struct map_attr *attr, struct map **ret_map)
+static int percpu_array_create(struct inlay *inlay, const struct map_attr *attr,
+			       struct map **ret_map)
 {
 	struct percpu_array *a;
 	int err = map_check_btf(inlay, attr, BTF_KEY_INT_FD);
@@ -119,7 +122,8 @@ static int percpu_array_sys_lookup(struct map *map, const void *key, void *value
 	if (index >= map->max_entries)
 		return -ENOENT;
 	for (cpu = 0; cpu < a->nr_cpus; cpu++)
-		map_value_read((char *)value + (u64)cpu * a->stride, slot_at(a, index, cpu), a->stride);
+		map_value_read((char *)value + (u64)cpu * a->stride, slot_at(a, index, cpu),
+			       a->stride);
 	return 0;
 }
 
@@ -135,7 +139,8 @@ static int percpu_array_sys_update(struct map *map, const void *key, const void 
 	if (flags & BPF_NOEXIST)
 		return -EEXIST;
 	for (cpu = 0; cpu < a->nr_cpus; cpu++)
-		map_value_write(slot_at(a, index, cpu), (const char *)value + (u64)cpu * a->stride, a->stride);
+		map_value_write(slot_at(a, index, cpu), (const char *)value + (u64)cpu * a->stride,
+				a->stride);
 	return 0;
 }
 
@@ -149,7 +154,8 @@ static u64 percpu_array_mem_usage(const struct map *map)
 const struct map_ops map_ops_percpu_array = {
 	.name = "percpu_array",
 	.type = BPF_MAP_TYPE_PERCPU_ARRAY,
-	.flags = MAP_CAN_ITER_KEYS | MAP_PERCPU | MAP_INDEXED | MAP_SLEEPABLE_OK | MAP_IN_TRACING_OK,
+	.flags =
+		MAP_CAN_ITER_KEYS | MAP_PERCPU | MAP_INDEXED | MAP_SLEEPABLE_OK | MAP_IN_TRACING_OK,
 	.check = percpu_array_check,
 	.create = percpu_array_create,
 	.destroy = percpu_array_destroy,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Per-CPU hash: hash.c's table with a slot a vCPU in each element. A present element is written in place.
+// Per-CPU hash: hash.c's table with a slot a vCPU in each element. A present element is written in
+// place.
 #include "maps/hash_int.h"
 
 static char *slot_at(const struct hash_map *h, struct hash_elem *e, u32 cpu)
@@ -12,7 +13,8 @@ static char *own_slot(const struct hash_map *h, struct hash_elem *e)
 	return slot_at(h, e, env_tls.cpu);
 }
 
-/* A program writes its vCPU's slot; in a new element the others must not keep what the memory's last owner left there. */
+/* A program writes its vCPU's slot; in a new element the others must not keep what the memory's
+ * last owner left there. */
 static void fill_own(const struct hash_map *h, struct hash_elem *e, const void *value, bool is_new)
 {
 	u32 cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Perf event arrays: which perf event a program's perf_event_output() on index i writes to. bpf(2) puts events in by
-// descriptor; each entry holds a reference.
+// Perf event arrays: which perf event a program's perf_event_output() on index i writes to. bpf(2)
+// puts events in by descriptor; each entry holds a reference.
 #include "maps/perf_event_array.h"
 
 #include <stdlib.h>
@@ -8,8 +8,9 @@
 #include "object/instance.h"
 #include "rcu/mem.h"
 
-static const u32 helpers[] = { BPF_FUNC_perf_event_read,       BPF_FUNC_perf_event_output, BPF_FUNC_skb_output,
-			       BPF_FUNC_perf_event_read_value, BPF_FUNC_xdp_output,	   0 };
+static const u32 helpers[] = {BPF_FUNC_perf_event_read, BPF_FUNC_perf_event_output,
+			      BPF_FUNC_skb_output,	BPF_FUNC_perf_event_read_value,
+			      BPF_FUNC_xdp_output,	0};
 
 /* One reference of an event, given back after the programs that may be writing to it are done. */
 struct perf_ref {
@@ -38,9 +39,11 @@ static void put_ref(struct rcu_cb *cb)
 
 static int check(const struct map_attr *attr)
 {
-	if (attr->value_size != sizeof(u32) || attr->map_flags & (BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG))
+	if (attr->value_size != sizeof(u32) ||
+	    attr->map_flags & (BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG))
 		return -EINVAL;
-	return map_array_check(attr, BPF_F_NUMA_NODE | BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_PRESERVE_ELEMS, false);
+	return map_array_check(
+		attr, BPF_F_NUMA_NODE | BPF_F_RDONLY | BPF_F_WRONLY | BPF_F_PRESERVE_ELEMS, false);
 }
 
 static void destroy(struct map *map)
@@ -50,7 +53,8 @@ static void destroy(struct map *map)
 
 	for (i = 0; a->slot && i < map->max_entries; i++)
 		if (a->slot[i])
-			put_ref(&a->slot[i]->rcu); /* destroyed after a grace period: nobody is writing any more */
+			put_ref(&a->slot[i]->rcu); /* destroyed after a grace period: nobody is
+						      writing any more */
 	rcu_mem_unmap(a->slot, a->bytes);
 	map_fini(map);
 	free(a);
@@ -107,7 +111,8 @@ static int take_ref(struct inlay *inlay, int fd, struct perf_ref **ret_ref)
 
 static struct perf_ref *swap_ref(struct map *map, u32 index, struct perf_ref *ref)
 {
-	struct perf_ref *old = __atomic_exchange_n(&perf_of(map)->slot[index], ref, __ATOMIC_ACQ_REL);
+	struct perf_ref *old =
+		__atomic_exchange_n(&perf_of(map)->slot[index], ref, __ATOMIC_ACQ_REL);
 
 	if (old)
 		rcu_defer(&old->rcu, put_ref);

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Ring buffers: many producers, one consumer in user space that maps the ring and needs no call to read it.
+ * Ring buffers: many producers, one consumer in user space that maps the ring and needs no call to
+ * read it.
  *
  * In memory (pages):
  *
  *     private | consumer position | producer position | data ... | as much again
  *     ring->base  \________________ the map's memfile _________________________/
  *
- * Positions only grow; a record lies at position & mask and may run on into the second half, which Linux maps onto the
- * first. Producer and consumer use the same linear offset, so the halves need not be the same memory here.
+ * Positions only grow; a record lies at position & mask and may run on into the second half, which
+ * Linux maps onto the first. Producer and consumer use the same linear offset, so the halves need
+ * not be the same memory here.
  *
- * A record is an 8-byte header (length with the BUSY and DISCARD bits; distance from the private page in pages) and the
- * data, rounded up to 8. Producers reserve under the lock, so the order of records is the order of reservations; they
- * commit without it, by clearing BUSY. The consumer stops at a busy record, so records become visible in order.
+ * A record is an 8-byte header (length with the BUSY and DISCARD bits; distance from the private
+ * page in pages) and the data, rounded up to 8. Producers reserve under the lock, so the order of
+ * records is the order of reservations; they commit without it, by clearing BUSY. The consumer
+ * stops at a busy record, so records become visible in order.
  *
- * Nothing the user can write is trusted: the consumer's position (that page is writable) only ever makes a reservation
- * fail or overwrite what the user pretends to have read, never what a producer still holds (pending_pos); headers lie in
- * pages that Linux would not let the user write, but a file can be written by other ways, so a record's ring is looked up
- * in a registry instead of being believed, and lengths never lead out of the data area.
+ * Nothing the user can write is trusted: the consumer's position (that page is writable) only ever
+ * makes a reservation fail or overwrite what the user pretends to have read, never what a producer
+ * still holds (pending_pos); headers lie in pages that Linux would not let the user write, but a
+ * file can be written by other ways, so a record's ring is looked up in a registry instead of being
+ * believed, and lengths never lead out of the data area.
  */
 #include "maps/ringbuf.h"
 
@@ -29,13 +33,17 @@
 #include "rcu/mem.h"
 
 #define RING_MAX_RECORD (U32_MAX / 4)
-#define RING_HEADER 8u
-#define RING_LEN_BITS (~(u32)(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT))
-#define RING_REGISTRY 256 /* lists; a power of two */
+#define RING_HEADER	8u
+#define RING_LEN_BITS	(~(u32)(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT))
+#define RING_REGISTRY	256 /* lists; a power of two */
 
-static const u32 helpers[] = { BPF_FUNC_ringbuf_output,	 BPF_FUNC_ringbuf_reserve,
-			       BPF_FUNC_ringbuf_query,	 BPF_FUNC_ringbuf_reserve_dynptr,
-			       BPF_FUNC_ringbuf_submit_dynptr, BPF_FUNC_ringbuf_discard_dynptr, 0 };
+static const u32 helpers[] = {BPF_FUNC_ringbuf_output,
+			      BPF_FUNC_ringbuf_reserve,
+			      BPF_FUNC_ringbuf_query,
+			      BPF_FUNC_ringbuf_reserve_dynptr,
+			      BPF_FUNC_ringbuf_submit_dynptr,
+			      BPF_FUNC_ringbuf_discard_dynptr,
+			      0};
 
 struct ring_header {
 	u32 len;    /* bytes of data | BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT; atomic */
@@ -44,18 +52,20 @@ struct ring_header {
 
 struct ring {
 	struct map map;
-	char *base;	 /* the private page; records find the ring by its address */
-	u64 *cons_pos;	 /* user-writable; atomic */
-	u64 *prod_pos;	 /* written with lock held; atomic */
+	char *base;    /* the private page; records find the ring by its address */
+	u64 *cons_pos; /* user-writable; atomic */
+	u64 *prod_pos; /* what the consumer sees of prod; atomic */
 	char *data;
-	u64 mask;	 /* bytes of data - 1 */
-	u64 page;	 /* bytes */
+	u64 mask; /* bytes of data - 1 */
+	u64 page; /* bytes */
 	struct map_lock lock;
-	u64 pending_pos; /* the oldest record that may still be busy; lock */
+	u64 prod;	   /* end of the last reservation; lock */
+	u64 pending_pos;   /* the oldest record that may still be busy; lock */
 	struct ring *next; /* in the registry; RCU */
 };
 
-/* Rings by base address, so that a record's claim to belong to one can be checked. RCU; writers hold registry_lock. */
+/* Rings by base address, so that a record's claim to belong to one can be checked. RCU; writers
+ * hold registry_lock. */
 static struct ring *registry[RING_REGISTRY];
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -95,7 +105,8 @@ static void delist(struct ring *r)
 static struct ring *ring_of_header(const struct ring_header *hdr)
 {
 	u64 page = map_page_size(), off;
-	char *base = (char *)((uintptr_t)hdr & ~(page - 1)) - __atomic_load_n(&hdr->pg_off, __ATOMIC_RELAXED) * page;
+	char *base = (char *)((uintptr_t)hdr & ~(page - 1)) -
+		     __atomic_load_n(&hdr->pg_off, __ATOMIC_RELAXED) * page;
 	struct ring *r = __atomic_load_n(registry_list(base), __ATOMIC_ACQUIRE);
 
 	while (r && r->base != base)
@@ -134,16 +145,19 @@ static u64 oldest_busy(struct ring *r, u64 prod)
 static struct ring_header *reserve_locked(struct ring *r, u32 size, u64 len)
 {
 	u64 cons = __atomic_load_n(r->cons_pos, __ATOMIC_ACQUIRE);
-	u64 prod = __atomic_load_n(r->prod_pos, __ATOMIC_RELAXED), end = prod + len;
+	u64 prod = r->prod, end = prod + len;
 	struct ring_header *hdr;
 
-	/* neither what the consumer has not read nor, whatever it says, a record somebody is writing */
+	/* neither what the consumer has not read nor, whatever it says, a record somebody is
+	 * writing */
 	if (end - cons > r->mask || end - oldest_busy(r, prod) > r->mask)
 		return NULL;
 	hdr = (struct ring_header *)(r->data + (prod & r->mask));
 	__atomic_store_n(&hdr->pg_off, (u32)(((char *)hdr - r->base) / r->page), __ATOMIC_RELAXED);
 	__atomic_store_n(&hdr->len, size | BPF_RINGBUF_BUSY_BIT, __ATOMIC_RELAXED);
-	__atomic_store_n(r->prod_pos, end, __ATOMIC_RELEASE); /* the consumer sees the header busy, not stale */
+	r->prod = end;
+	__atomic_store_n(r->prod_pos, end,
+			 __ATOMIC_RELEASE); /* the consumer sees the header busy, not stale */
 	return hdr;
 }
 
@@ -176,8 +190,10 @@ void ringbuf_commit(void *record, u64 flags, bool discard)
 		return;
 	at = (char *)hdr - r->data;
 	len = __atomic_load_n(&hdr->len, __ATOMIC_RELAXED) & RING_LEN_BITS;
-	/* full order: the record is visible before the consumer's position is read, so one of the two sees the other */
-	__atomic_exchange_n(&hdr->len, len | (discard ? BPF_RINGBUF_DISCARD_BIT : 0), __ATOMIC_SEQ_CST);
+	/* full order: the record is visible before the consumer's position is read, so one of the
+	 * two sees the other */
+	__atomic_exchange_n(&hdr->len, len | (discard ? BPF_RINGBUF_DISCARD_BIT : 0),
+			    __ATOMIC_SEQ_CST);
 	cons = __atomic_load_n(r->cons_pos, __ATOMIC_SEQ_CST) & r->mask;
 	if (flags & BPF_RB_FORCE_WAKEUP || (cons == at && !(flags & BPF_RB_NO_WAKEUP)))
 		obj_wake(&r->map.obj);
@@ -186,7 +202,8 @@ void ringbuf_commit(void *record, u64 flags, bool discard)
 u64 ringbuf_query(struct map *map, u64 what)
 {
 	struct ring *r = ring_of(map);
-	u64 cons = __atomic_load_n(r->cons_pos, __ATOMIC_ACQUIRE), prod = __atomic_load_n(r->prod_pos, __ATOMIC_ACQUIRE);
+	u64 cons = __atomic_load_n(r->cons_pos, __ATOMIC_ACQUIRE),
+	    prod = __atomic_load_n(r->prod_pos, __ATOMIC_ACQUIRE);
 
 	switch (what) {
 	case BPF_RB_AVAIL_DATA:
@@ -228,7 +245,8 @@ static int take_memory(struct ring *r)
 	base = rcu_mem_map(r->page + size);
 	if (!base)
 		return -ENOMEM;
-	if (mremap(mem->addr, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base + r->page) == MAP_FAILED) {
+	if (mremap(mem->addr, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, base + r->page) ==
+	    MAP_FAILED) {
 		err = -errno;
 		rcu_mem_unmap(base, r->page + size);
 		return err;
@@ -250,7 +268,8 @@ static void destroy(struct map *map)
 	free(r);
 }
 
-/* Records are no longer looked up once the map is destroyed; whoever is on the list may still be looked at. */
+/* Records are no longer looked up once the map is destroyed; whoever is on the list may still be
+ * looked at. */
 static void destroy_listed_now(struct rcu_cb *cb)
 {
 	destroy(container_of_(cb, struct map, rcu));

@@ -5,12 +5,13 @@
 
 #include "maps/maps_int.h"
 
-/* A record of size bytes (not zeroed) that is the caller's until ringbuf_commit(), or NULL: no room, or size too large. */
+/* A record of size bytes (not zeroed) that is the caller's until ringbuf_commit(), or NULL: no
+ * room, or size too large. */
 void *ringbuf_reserve(struct map *map, u64 size);
 
 /*
- * Ends a record that ringbuf_reserve() gave: the consumer sees it, or skips it if discard. flags: BPF_RB_NO_WAKEUP,
- * BPF_RB_FORCE_WAKEUP. A pointer that is no such record is ignored.
+ * Ends a record that ringbuf_reserve() gave: the consumer sees it, or skips it if discard. flags:
+ * BPF_RB_NO_WAKEUP, BPF_RB_FORCE_WAKEUP. A pointer that is no such record is ignored.
  */
 void ringbuf_commit(void *record, u64 flags, bool discard);
 

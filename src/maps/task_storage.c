@@ -5,7 +5,8 @@
 #include "object/instance.h"
 #include "object/task_fd.h"
 
-static const u32 helpers[] = { BPF_FUNC_task_storage_get, BPF_FUNC_task_storage_delete, BPF_FUNC_kptr_xchg, 0 };
+static const u32 helpers[] = {BPF_FUNC_task_storage_get, BPF_FUNC_task_storage_delete,
+			      BPF_FUNC_kptr_xchg, 0};
 
 static void task_gone(struct env_task *task)
 {
@@ -46,7 +47,8 @@ int task_storage_remove(struct map *map, struct env_task *task)
 
 /* ---- bpf(2) ---- */
 
-/* The live task behind a key, with a reference of its object: 0, -EBADF no task's descriptor, -ENOENT the task is gone. */
+/* The live task behind a key, with a reference of its object: 0, -EBADF no task's descriptor,
+ * -ENOENT the task is gone. */
 static int task_by_key(struct map *map, const void *key, struct task_fd **ret_task)
 {
 	struct inlay *inlay = map->obj.inlay;

@@ -9,7 +9,8 @@
 /* The task's value in this map (of type task storage), or NULL. */
 void *task_storage_find(struct map *map, struct env_task *task);
 
-/* The same, made from value (NULL: zeros) if there is none. NULL: no memory, or the task is dead. */
+/* The same, made from value (NULL: zeros) if there is none. NULL: no memory, or the task is dead.
+ */
 void *task_storage_get_or_create(struct map *map, struct env_task *task, const void *value);
 
 /* 0 or -ENOENT. */

@@ -108,7 +108,7 @@ bool progtype_btf_ctx_access(const struct prog *prog, u32 skip, s32 off, u32 siz
 	return true;
 }
 
-u32 progtype_run_once(struct prog *prog, void *ctx, u32 cpu)
+u32 progtype_run(struct prog *prog, void *ctx, u32 cpu, u32 repeat)
 {
 	struct env *env = prog->obj.inlay->env;
 	struct env_tls saved = env_tls;
@@ -116,7 +116,9 @@ u32 progtype_run_once(struct prog *prog, void *ctx, u32 cpu)
 	u32 ret;
 
 	env_enter(env, cpu == U32_MAX ? 0 : cpu, self);
-	ret = prog_run(prog, ctx);
+	do
+		ret = prog_run(prog, ctx);
+	while (--repeat);
 	if (saved.env)
 		env_tls = saved;
 	else
@@ -144,6 +146,6 @@ int progtype_raw_tp_test_run(struct prog *prog, struct test_run *run)
 	}
 	if (run->ctx_size_in)
 		memcpy(args, run->ctx_in, run->ctx_size_in);
-	run->retval = progtype_run_once(prog, args, cpu);
+	run->retval = progtype_run(prog, args, cpu, 1);
 	return 0;
 }

@@ -25,7 +25,10 @@ void progtype_any_return(const struct prog *prog, struct ret_range *ret);
 /* BPF_PROG_TEST_RUN of a raw tracepoint program: ctx_in is the argument array. */
 int progtype_raw_tp_test_run(struct prog *prog, struct test_run *run);
 
-/* Puts the calling thread on a vCPU (cpu, or its own choice where cpu is U32_MAX) and runs the program once. */
-u32 progtype_run_once(struct prog *prog, void *ctx, u32 cpu);
+/*
+ * Puts the calling thread on a vCPU (cpu, or its own choice where cpu is U32_MAX) and runs the program repeat (at least
+ * one) times. The last r0.
+ */
+u32 progtype_run(struct prog *prog, void *ctx, u32 cpu, u32 repeat);
 
 #endif

@@ -43,7 +43,7 @@ static bool is_valid_access(const struct prog *prog, s32 off, u32 size, bool wri
 static int test_run(struct prog *prog, struct test_run *run)
 {
 	struct __sk_buff skb = { 0 }, *in = (struct __sk_buff *)run->ctx_in;
-	u32 i, repeat = run->repeat ? run->repeat : 1;
+	u32 repeat = run->repeat ? run->repeat : 1;
 	struct env *env = prog->obj.inlay->env;
 	u64 start;
 
@@ -63,8 +63,7 @@ static int test_run(struct prog *prog, struct test_run *run)
 	skb.len = run->data_size_in - ETH_HEADER;
 	memcpy(&skb.protocol, (const u8 *)run->data_in + 12, sizeof(u16));
 	start = env_clock_ns(env);
-	for (i = 0; i < repeat; i++)
-		run->retval = progtype_run_once(prog, &skb, U32_MAX);
+	run->retval = progtype_run(prog, &skb, U32_MAX, repeat);
 	run->duration = (env_clock_ns(env) - start) / repeat;
 	run->data_out = malloc(run->data_size_in);
 	if (!run->data_out)

@@ -14,7 +14,8 @@ bool rcu_mem_fails_slow(void)
 	long n = __atomic_load_n(&rcu_mem_fail_count, __ATOMIC_RELAXED);
 
 	while (n > 0)
-		if (__atomic_compare_exchange_n(&rcu_mem_fail_count, &n, n - 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&rcu_mem_fail_count, &n, n - 1, true,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return n == 1;
 	return false;
 }

@@ -16,24 +16,26 @@
 #endif
 #ifdef OBJCACHE_ASAN
 #include <sanitizer/asan_interface.h>
-#define poison(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define poison(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
 #define unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #else
-#define poison(p, n) ((void)(p), (void)(n))
+#define poison(p, n)   ((void)(p), (void)(n))
 #define unpoison(p, n) ((void)(p), (void)(n))
 #endif
 
-#define NR_CHUNKS 32
-#define NR_STRIPES 8
+#define NR_CHUNKS   32
+#define NR_STRIPES  8
 #define CHUNK_BYTES 65536 /* of the first chunk, when nothing was reserved */
 
-/* Before every object. next is only used while the object is on a stack, and read by losers of a race after that. */
+/* Before every object. next is only used while the object is on a stack, and read by losers of a
+ * race after that. */
 struct header {
 	u32 next; /* number + 1 of the object below on the stack, 0: last; atomic */
 	u32 nr;	  /* this object's number */
 };
 
-/* A thread uses one stripe, so that threads seldom meet on a head; a stripe that is empty steals from the others. */
+/* A thread uses one stripe, so that threads seldom meet on a head; a stripe that is empty steals
+ * from the others. */
 struct stripe {
 	u64 head;  /* tag << 32 | number + 1 of the top object, 0: empty; atomic */
 	long live; /* allocated minus freed through this stripe; atomic */
@@ -47,13 +49,14 @@ enum gp_state {
 
 struct objcache {
 	u64 stride, size;
-	u64 chunk0;		 /* objects in chunk 0; chunk k has chunk0 << k */
-	char *chunk[NR_CHUNKS];	 /* atomic; set once */
+	u64 chunk0;		/* objects in chunk 0; chunk k has chunk0 << k */
+	char *chunk[NR_CHUNKS]; /* atomic; set once */
 	struct stripe stripe[NR_STRIPES];
-	u64 fresh __attribute__((aligned(64))); /* number of the next object never handed out; atomic */
-	u64 pending;				/* as stripe.head: freed, no grace period started for them yet */
-	u32 gp_state;				/* enum gp_state, 0: nothing waits; atomic */
-	u64 waiting;				/* the stack the running callback will recycle; owned by who set GP_RUNNING */
+	u64 fresh __attribute__((
+		aligned(64))); /* number of the next object never handed out; atomic */
+	u64 pending;	       /* as stripe.head: freed, no grace period started for them yet */
+	u32 gp_state;	       /* enum gp_state, 0: nothing waits; atomic */
+	u64 waiting; /* the stack the running callback will recycle; owned by who set GP_RUNNING */
 	struct rcu_cb cb;
 };
 
@@ -97,8 +100,10 @@ static void push(u64 *head, struct header *h)
 	do {
 		__atomic_store_n(&h->next, (u32)old, __ATOMIC_RELAXED);
 		new = ((old >> 32) + 1) << 32 | (h->nr + 1);
-		/* release pairs with the acquire in pop(): who takes the object sees what its last owner did */
-	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+		/* release pairs with the acquire in pop(): who takes the object sees what its last
+		 * owner did */
+	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
 }
 
 static struct header *pop(const struct objcache *cache, u64 *head)
@@ -110,9 +115,11 @@ static struct header *pop(const struct objcache *cache, u64 *head)
 		if (!(u32)old)
 			return NULL;
 		h = header_at(cache, (u32)old - 1);
-		/* h may be taken by now and next mean nothing: then the tag has changed and the exchange fails */
+		/* h may be taken by now and next mean nothing: then the tag has changed and the
+		 * exchange fails */
 		new = ((old >> 32) + 1) << 32 | __atomic_load_n(&h->next, __ATOMIC_RELAXED);
-	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_ACQUIRE,
+					      __ATOMIC_ACQUIRE));
 	return h;
 }
 
@@ -120,8 +127,8 @@ static u64 take_all(u64 *head)
 {
 	u64 old = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 
-	while (!__atomic_compare_exchange_n(head, &old, ((old >> 32) + 1) << 32, true, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE))
+	while (!__atomic_compare_exchange_n(head, &old, ((old >> 32) + 1) << 32, true,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		;
 	return old;
 }
@@ -136,7 +143,8 @@ static int map_chunk(struct objcache *cache, u32 k)
 	mem = rcu_mem_map(bytes);
 	if (!mem)
 		return -1;
-	if (!__atomic_compare_exchange_n(&cache->chunk[k], &none, mem, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&cache->chunk[k], &none, mem, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
 		rcu_mem_unmap(mem, bytes); /* somebody else was first */
 	return 0;
 }
@@ -153,7 +161,8 @@ static struct header *take_fresh(struct objcache *cache)
 			return NULL;
 		if (!__atomic_load_n(&cache->chunk[k], __ATOMIC_RELAXED) && map_chunk(cache, k))
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&cache->fresh, &nr, nr + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&cache->fresh, &nr, nr + 1, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	h = header_at(cache, nr);
 	h->nr = nr;
 	return h;
@@ -233,15 +242,17 @@ static void grace_period_over(struct rcu_cb *cb)
 			send_callback(cache);
 			return;
 		}
-		/* once it is idle the cache may be destroyed under us: the exchange is the last touch */
-	} while (!__atomic_compare_exchange_n(&cache->gp_state, &state, state & ~GP_RUNNING, true, __ATOMIC_ACQ_REL,
-					      __ATOMIC_ACQUIRE));
+		/* once it is idle the cache may be destroyed under us: the exchange is the last
+		 * touch */
+	} while (!__atomic_compare_exchange_n(&cache->gp_state, &state, state & ~GP_RUNNING, true,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }
 
 void objcache_free_rcu(struct objcache *cache, void *obj)
 {
 	push(&cache->pending, header_of(obj));
-	if (!(__atomic_fetch_or(&cache->gp_state, GP_RUNNING | GP_MORE, __ATOMIC_ACQ_REL) & GP_RUNNING))
+	if (!(__atomic_fetch_or(&cache->gp_state, GP_RUNNING | GP_MORE, __ATOMIC_ACQ_REL) &
+	      GP_RUNNING))
 		send_callback(cache);
 }
 

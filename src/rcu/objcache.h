@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cache of equal-sized objects that can be taken and given back in any context: programs, signal handlers that
- * interrupted a program, bpf(2), the call_rcu worker.
+ * A cache of equal-sized objects that can be taken and given back in any context: programs, signal
+ * handlers that interrupted a program, bpf(2), the call_rcu worker.
  *
  * Guarantees
- *  1. objcache_alloc(), objcache_free() and objcache_free_rcu() are async-signal-safe and lock-free: whoever is
- *     interrupted in the middle of one holds up nobody.
- *  2. Memory of an object stays readable until objcache_destroy(), also after it was given back: a reader that follows a
- *     stale pointer reads some object of this cache, never unmapped memory.
- *  3. objcache_free_rcu() recycles the object only after every read section that was open when it was called has ended.
- *     objcache_free() recycles at once: the caller's readers must cope with an object that changes under them.
+ *  1. objcache_alloc(), objcache_free() and objcache_free_rcu() are async-signal-safe and lock-
+ *     free: whoever is interrupted in the middle of one holds up nobody.
+ *  2. Memory of an object stays readable until objcache_destroy(), also after it was given back: a
+ *     reader that follows a stale pointer reads some object of this cache, never unmapped memory.
+ *  3. objcache_free_rcu() recycles the object only after every read section that was open when it
+ *     was called has ended. objcache_free() recycles at once: the caller's readers must cope with
+ *     an object that changes under them.
  *  4. Objects start at 8 bytes past a multiple of the alignment asked for and are not zeroed.
- *  5. The first `first` objects cannot fail to be allocated for lack of memory (address space is taken at creation).
+ *  5. The first `first` objects cannot fail to be allocated for lack of memory (address space is
+ *     taken at creation).
  *
- * How: objects are numbered; free ones hang on lock-free stacks whose heads carry a tag that changes with every push and
- * pop, so that a head that went A, B, A is told apart. Memory comes in chunks, each twice as large as the one before,
- * straight from mmap(2), and is handed out in order once no stack has anything. Objects that wait for a grace period
- * hang on one more stack; one deferred callback a grace period recycles them all.
+ * How: objects are numbered; free ones hang on lock-free stacks whose heads carry a tag that
+ * changes with every push and pop, so that a head that went A, B, A is told apart. Memory comes in
+ * chunks, each twice as large as the one before, straight from mmap(2), and is handed out in order
+ * once no stack has anything. Objects that wait for a grace period hang on one more stack; one
+ * deferred callback a grace period recycles them all.
  */
 #ifndef INLAY_RCU_OBJCACHE_H
 #define INLAY_RCU_OBJCACHE_H
@@ -28,7 +31,8 @@ struct objcache;
 /* size: bytes of an object; align: power of two >= 8. NULL: no memory, or sizes too large. */
 struct objcache *objcache_create(u64 size, u32 align, u32 first);
 
-/* Also takes NULL. Nobody may use the cache or a reader reach its objects any more; objects still allocated go with it. */
+/* Also takes NULL. Nobody may use the cache or a reader reach its objects any more; objects still
+ * allocated go with it. */
 void objcache_destroy(struct objcache *cache);
 
 /* NULL: no memory. */
@@ -37,7 +41,8 @@ void objcache_free(struct objcache *cache, void *obj);
 /* The calling thread is known to RCU (rcu_thread_enter()). */
 void objcache_free_rcu(struct objcache *cache, void *obj);
 
-/* Objects allocated and not given back; those that wait for a grace period count. Exact when nobody else is at work. */
+/* Objects allocated and not given back; those that wait for a grace period count. Exact when nobody
+ * else is at work. */
 long objcache_live(const struct objcache *cache);
 /* Different objects ever handed out: what the cache has taken of memory. */
 u64 objcache_taken(const struct objcache *cache);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Read sections and deferred free over liburcu-memb: the worker, threads that come and go, and fork.
+// Read sections and deferred free over liburcu-memb: the worker, threads that come and go, and
+// fork.
 #include "rcu/rcu.h"
 
 #include <errno.h>
@@ -18,9 +19,9 @@ char rcu_tsan_readers;
 static char tsan_callbacks; /* released when a callback returns, acquired by the barrier */
 
 /*
- * liburcu keeps its registry to itself, and in a forked child that list still names threads that were not copied: one of
- * them inside a read section would hold up every grace period for ever. So the registered threads are listed here too
- * and the child takes the others out.
+ * liburcu keeps its registry to itself, and in a forked child that list still names threads that
+ * were not copied: one of them inside a read section would hold up every grace period for ever. So
+ * the registered threads are listed here too and the child takes the others out.
  */
 struct thread {
 	struct thread *prev, *next;
@@ -30,7 +31,8 @@ struct thread {
 static __thread struct thread self;
 static struct thread *threads; /* guarded by threads_lock */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Read-held by whoever may hold liburcu's internal locks, write-held across fork, so that the child finds them free. */
+/* Read-held by whoever may hold liburcu's internal locks, write-held across fork, so that the child
+ * finds them free. */
 static pthread_rwlock_t fork_lock = PTHREAD_RWLOCK_INITIALIZER;
 static __thread bool forked_in_section;
 
@@ -76,7 +78,8 @@ static void thread_end(void *unused)
 
 static void fork_prepare(void)
 {
-	/* Inside a read section the lock could wait for a grace period that waits for this very section. */
+	/* Inside a read section the lock could wait for a grace period that waits for this very
+	 * section. */
 	forked_in_section = urcu_memb_read_ongoing();
 	if (forked_in_section)
 		return;
@@ -107,7 +110,8 @@ static void fork_child(void)
 	self.prev = self.next = NULL;
 	threads = registered ? &self : NULL;
 	pthread_mutex_unlock(&threads_lock);
-	fork_lock = fresh; /* its owner was the parent's thread: unlocking by another thread id is not defined */
+	fork_lock = fresh; /* its owner was the parent's thread: unlocking by another thread id is
+			      not defined */
 	urcu_memb_call_rcu_after_fork_child();
 }
 
@@ -119,7 +123,8 @@ static void init(void)
 	if (init_err)
 		return;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* the worker inherits the mask: no handler ever runs on it */
+	pthread_sigmask(SIG_SETMASK, &all,
+			&old); /* the worker inherits the mask: no handler ever runs on it */
 	if (!urcu_memb_get_default_call_rcu_data())
 		init_err = -ENOMEM;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -182,7 +187,8 @@ void rcu_wait(void)
 	rcu_tsan_acquire(&rcu_tsan_readers);
 }
 
-/* The worker takes callbacks in the order they were deferred: once this one runs, the earlier ones have returned. */
+/* The worker takes callbacks in the order they were deferred: once this one runs, the earlier ones
+ * have returned. */
 struct barrier {
 	struct rcu_head head;
 	pthread_mutex_t lock;
@@ -203,7 +209,8 @@ static void reach(struct rcu_head *head)
 
 static void barrier(void)
 {
-	struct barrier b = { .lock = PTHREAD_MUTEX_INITIALIZER, .reached_cond = PTHREAD_COND_INITIALIZER };
+	struct barrier b = {.lock = PTHREAD_MUTEX_INITIALIZER,
+			    .reached_cond = PTHREAD_COND_INITIALIZER};
 
 	rcu_tsan_release(&rcu_tsan_readers);
 	urcu_memb_call_rcu(&b.head, reach);

@@ -10,6 +10,10 @@
 
 #include "replay/replay_int.h"
 
+#define NEEDED                                                                                     \
+	", not a recording; perf.data, trace.dat or the text of perf script, trace-cmd report or " \
+	"ftrace "                                                                                  \
+	"is needed"
 #define RECORD_HINT                                                                                \
 	"record with `perf record -e "                                                             \
 	"sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new -a`"
@@ -83,27 +87,46 @@ void rec_copy_comm(char dst[REC_COMM_LEN], const char *src, size_t n)
 	memset(dst + n, 0, REC_COMM_LEN - n);
 }
 
-/* Files people confuse with recordings; the first bytes that match name them. */
+/* One row a binary format: what the file begins with, and who reads it. Text is what nothing else
+ * is. */
 static const struct {
 	const char *magic;
 	u8 len;
+	int (*open)(struct recording *rec);
+} readers[] = {
+	{"PERFILE2", 8, rec_perf_open},
+	{"\x17\x08\x44tracing", 10, rec_dat_open},
+};
+
+/* What cannot be read, by its first bytes: files people confuse with recordings, and recordings of
+ * other kinds. */
+static const struct {
+	const char *magic;
+	u8 len;
+	int err;
 	const char *what;
 } foreign[] = {
+	{"2ELIFREP", 8, EPROTONOSUPPORT,
+	 "a perf.data of a machine of the other byte order; give the text of `perf script --ns` "
+	 "instead"},
+	{"PERFFILE", 8, EPROTONOSUPPORT,
+	 "a perf.data of before Linux 2.6.37; give the text of `perf script` instead"},
+	{"\xc1\x1f\xfc\xc1", 4, EPROTONOSUPPORT,
+	 "a CTF stream; give the perf.data it was made from"},
+	{"wprof.data", 10, EPROTONOSUPPORT, "a recording only wprof reads"},
 	{"\x7f"
 	 "ELF",
-	 4, "an ELF file"},
-	{"\x89PNG", 4, "a PNG image"},
-	{"\xff\xd8\xff", 3, "a JPEG image"},
-	{"GIF8", 4, "a GIF image"},
-	{"%PDF", 4, "a PDF document"},
-	{"PK\x03\x04", 4, "a zip archive (unpack it first)"},
-	{"BZh", 3, "bzip2-compressed (unpack it first)"},
-	{"\x04\x22\x4d\x18", 4, "lz4-compressed (unpack it first)"},
-	{"!<arch>", 7, "an ar archive"},
-	{"SQLite format 3", 15, "a SQLite database"},
-	{"\xc1\x1f\xfc\xc1", 4, "a CTF stream; give the perf.data it was made from"},
-	{"\xd4\xc3\xb2\xa1", 4, "a packet capture"},
-	{"wprof.data", 10, "a wprof recording"},
+	 4, EINVAL, "an ELF file" NEEDED},
+	{"\x89PNG", 4, EINVAL, "a PNG image" NEEDED},
+	{"\xff\xd8\xff", 3, EINVAL, "a JPEG image" NEEDED},
+	{"GIF8", 4, EINVAL, "a GIF image" NEEDED},
+	{"%PDF", 4, EINVAL, "a PDF document" NEEDED},
+	{"PK\x03\x04", 4, EINVAL, "a zip archive; unpack it first"},
+	{"BZh", 3, EINVAL, "bzip2-compressed; unpack it first"},
+	{"\x04\x22\x4d\x18", 4, EINVAL, "lz4-compressed; unpack it first"},
+	{"!<arch>", 7, EINVAL, "an ar archive" NEEDED},
+	{"SQLite format 3", 15, EINVAL, "a SQLite database" NEEDED},
+	{"\xd4\xc3\xb2\xa1", 4, EINVAL, "a packet capture" NEEDED},
 };
 
 static bool has_magic(const struct rec_input *in, const char *magic, size_t n)
@@ -131,25 +154,12 @@ static int open_by_content(struct recording *rec)
 
 	if (!in->size)
 		return rec_fail(rec, EINVAL, "empty; " RECORD_HINT);
-	if (has_magic(in, "PERFILE2", 8))
-		return rec_perf_open(rec);
-	if (has_magic(in, "2ELIFREP", 8))
-		return rec_fail(
-			rec, EPROTONOSUPPORT,
-			"a perf.data of a machine of the other byte order; give the text of "
-			"`perf script --ns` instead");
-	if (has_magic(in, "PERFFILE", 8))
-		return rec_fail(rec, EPROTONOSUPPORT,
-				"a perf.data of before Linux 2.6.37; give the text of `perf "
-				"script` instead");
-	if (has_magic(in, "\x17\x08\x44tracing", 10))
-		return rec_dat_open(rec);
+	for (i = 0; i < ARRAY_SIZE(readers); i++)
+		if (has_magic(in, readers[i].magic, readers[i].len))
+			return readers[i].open(rec);
 	for (i = 0; i < ARRAY_SIZE(foreign); i++)
 		if (has_magic(in, foreign[i].magic, foreign[i].len))
-			return rec_fail(rec, EINVAL,
-					"%s, not a recording; perf.data, trace.dat or the text of "
-					"perf script, trace-cmd report or ftrace is needed",
-					foreign[i].what);
+			return rec_fail(rec, foreign[i].err, "%s", foreign[i].what);
 	if (!looks_like_text(in))
 		return rec_fail(rec, EINVAL,
 				"not a recording: neither perf.data nor trace.dat (by its first "

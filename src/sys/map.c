@@ -90,6 +90,7 @@ long sys_map_create(struct sys_call *c)
 		.value_size = c->attr.map_create.value_size,
 		.max_entries = c->attr.map_create.max_entries,
 		.map_flags = c->attr.map_create.map_flags & ~BPF_F_TOKEN_FD,
+		.numa_node = c->attr.map_create.numa_node,
 		.map_extra = c->attr.map_create.map_extra,
 		.btf_key_type_id = c->attr.map_create.btf_key_type_id,
 		.btf_value_type_id = c->attr.map_create.btf_value_type_id,

@@ -147,7 +147,7 @@ static int check_served(struct sys_call *c, const struct prog_type_ops *ops, str
 		strbuf_puts(&log->text, "signed programs are not supported by inlay\n");
 		return -EINVAL;
 	}
-	/* nothing else is about a device, and only what sleeps nowhere here could */
+	/* no type served here can be offloaded to a device */
 	if (c->attr.prog_load.prog_ifindex)
 		return -EINVAL;
 	if (c->attr.prog_load.prog_flags & BPF_F_SLEEPABLE && type != BPF_PROG_TYPE_KPROBE) {

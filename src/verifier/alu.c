@@ -82,11 +82,14 @@ static int negate_or_swap(struct vrf *v, const struct bpf_insn *insn, enum isa_o
 		err = vrf_write_reg(v, insn->dst_reg);
 	if (err)
 		return err;
-	if (isa_of(op)->kind != ISA_K_NEG || dst->type != SCALAR_VALUE) {
+	if (dst->type != SCALAR_VALUE) {
 		vrf_reg_unknown(dst);
 		return 0;
 	}
-	vrf_range_alu(&dst->range, &dst->range, BPF_NEG, isa_of(op)->width == 4);
+	if (isa_of(op)->kind == ISA_K_NEG) /* to little-endian only truncates */
+		vrf_range_alu(&dst->range, &dst->range, BPF_NEG, isa_of(op)->width == 4);
+	else
+		vrf_range_end(&dst->range, (u32)insn->imm / 8, insn->code != (BPF_ALU | BPF_END | BPF_TO_LE));
 	unknown_if_broken(dst);
 	dst->id = 0;
 	dst->precise = false;

@@ -322,8 +322,6 @@ int vrf_walk(struct vrf *v, u32 subprog)
 		vrf_reg_type(&f->regs[1], PTR_TO_CTX);
 	v->insn_idx = v->cur->first_idx = v->subs[subprog].start;
 	v->prev_idx = v->cur->last_idx = VRF_NO_INSN;
-	v->prev_jumps = v->jumps;
-	v->prev_insns = v->stats.insns_processed;
 	v->scratched_regs = U32_MAX >> 16;
 	v->scratched_slots = U64_MAX;
 	v->print_full = false;

@@ -98,8 +98,16 @@ static void deduce_32(struct vrf_range *r)
 	low32_from_interval(r, (u64)r->smin, (u64)r->smax);
 	if ((s32)r->umin32 <= (s32)r->umax32)
 		meet_s32(r, (s32)r->umin32, (s32)r->umax32);
-	if ((u32)r->smin32 <= (u32)r->smax32)
+	/* else it crosses zero: as in deduce_64() */
+	if ((u32)r->smin32 <= (u32)r->smax32) {
 		meet_u32(r, (u32)r->smin32, (u32)r->smax32);
+	} else if (r->umax32 < (u32)r->smin32) {
+		r->smin32 = (s32)r->umin32;
+		r->umax32 = min_of(r->umax32, (u32)r->smax32);
+	} else if (r->umin32 > (u32)r->smax32) {
+		r->smax32 = (s32)r->umax32;
+		r->umin32 = max_of(r->umin32, (u32)r->smin32);
+	}
 }
 
 /*

@@ -40,6 +40,9 @@ void vrf_range_sext(struct vrf_range *dst, u32 size);
 void vrf_range_low32(struct vrf_range *dst);
 void vrf_range_sext32(struct vrf_range *dst, u32 size);
 
+/* Byte order of the low size (2, 4, 8) bytes: swapped, or only cut off (on the little-endian machines we build for). */
+void vrf_range_end(struct vrf_range *dst, u32 size, bool swap);
+
 /* 1 the jump `a op b` is always taken, 0 never, -1 not known. op: BPF_JEQ … BPF_JSLE, BPF_JSET. */
 int vrf_range_decide(const struct vrf_range *a, const struct vrf_range *b, u8 op, bool is32);
 /* Narrows a and b to where `a op b` holds (taken) or does not. a and b are distinct objects. */

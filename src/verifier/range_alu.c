@@ -299,6 +299,16 @@ void vrf_range_alu(struct vrf_range *dst, const struct vrf_range *src, u8 op, bo
 	vrf_range_sync(dst);
 }
 
+/* Bytes change place: only single bits are known afterwards. */
+void vrf_range_end(struct vrf_range *d, u32 size, bool swap)
+{
+	struct tnum var = swap ? vrf_tnum_bswap(d->var, size) : vrf_tnum_cast(d->var, size);
+
+	vrf_range_unknown(d);
+	d->var = var;
+	vrf_range_sync(d);
+}
+
 /* An interval survives a cut to its low bits if all its members share the bits cut off. */
 void vrf_range_zext(struct vrf_range *d, u32 size)
 {

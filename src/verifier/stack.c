@@ -283,11 +283,19 @@ int vrf_stack_access(struct vrf *v, const struct vrf_access *a)
 	const struct vrf_reg *ptr = &vrf_regs(v)[a->regno];
 	struct vrf_func *f = frame_of(v, ptr);
 	struct vrf_reg loaded, *value = NULL;
+	char tn[64];
 	s64 min, max;
 	int err = stack_range(v, a->regno, ptr->off + a->off, a->size, a->write, &min, &max);
 
 	if (err)
 		return err;
+	if (!a->write && a->value_regno < 0 && !vrf_tnum_is_const(ptr->range.var)) {
+		/* an atomic operation; Linux words it as for helpers */
+		vrf_tnum_str(tn, sizeof(tn), ptr->range.var);
+		vrf_say(v, "variable offset stack pointer cannot be passed into helper function; var_off=%s off=%d size=%u\n",
+			tn, ptr->off + a->off, a->size);
+		return -EACCES;
+	}
 	if (!a->write) {
 		vrf_reg_unknown(&loaded);
 		if (min == max)

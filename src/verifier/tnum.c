@@ -119,6 +119,16 @@ struct tnum vrf_tnum_cast(struct tnum a, u32 size)
 	return (struct tnum){ a.value & keep, a.mask & keep };
 }
 
+static u64 swap_bytes(u64 v, u32 size)
+{
+	return __builtin_bswap64(v) >> (64 - size * 8);
+}
+
+struct tnum vrf_tnum_bswap(struct tnum a, u32 size)
+{
+	return (struct tnum){ swap_bytes(a.value, size), swap_bytes(a.mask, size) };
+}
+
 bool vrf_tnum_is_aligned(struct tnum a, u64 size)
 {
 	return !(tnum_max(a) & (size - 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Every allocation of every map type's creation and use fails once: an error each time, nothing lost, nothing broken.
+// Every allocation of every map type's creation and use fails once: an error each time, nothing
+// lost, nothing broken.
 #include "fixture.h"
 #include "maps/hash_int.h"
 #include "maps/ringbuf.h"
@@ -10,19 +11,19 @@ struct subject {
 	struct map_attr attr;
 };
 
-#define T(x) .map_type = BPF_MAP_TYPE_##x
+#define T(x)	    .map_type = BPF_MAP_TYPE_##x
 #define SZ(k, v, m) .key_size = k, .value_size = v, .max_entries = m
-#define F(x) .map_flags = x
+#define F(x)	    .map_flags = x
 
 static const struct subject subjects[] = {
-	{ "array", { T(ARRAY), SZ(4, 8, 4) } },
-	{ "mmapable array", { T(ARRAY), SZ(4, 8, 4), F(BPF_F_MMAPABLE) } },
-	{ "per-CPU array", { T(PERCPU_ARRAY), SZ(4, 8, 4) } },
-	{ "hash", { T(HASH), SZ(8, 8, 4) } },
-	{ "hash, not preallocated", { T(HASH), SZ(8, 8, 4), F(BPF_F_NO_PREALLOC) } },
-	{ "per-CPU hash", { T(PERCPU_HASH), SZ(8, 8, 4) } },
-	{ "ringbuf", { T(RINGBUF), .max_entries = 4096 } },
-	{ "perf event array", { T(PERF_EVENT_ARRAY), SZ(4, 4, 2) } },
+	{"array", {T(ARRAY), SZ(4, 8, 4)}},
+	{"mmapable array", {T(ARRAY), SZ(4, 8, 4), F(BPF_F_MMAPABLE)}},
+	{"per-CPU array", {T(PERCPU_ARRAY), SZ(4, 8, 4)}},
+	{"hash", {T(HASH), SZ(8, 8, 4)}},
+	{"hash, not preallocated", {T(HASH), SZ(8, 8, 4), F(BPF_F_NO_PREALLOC)}},
+	{"per-CPU hash", {T(PERCPU_HASH), SZ(8, 8, 4)}},
+	{"ringbuf", {T(RINGBUF), .max_entries = 4096}},
+	{"perf event array", {T(PERF_EVENT_ARRAY), SZ(4, 4, 2)}},
 };
 
 /* How many file descriptors are open: a leak of memfds shows here. */
@@ -49,12 +50,14 @@ static void creation(const struct subject *s)
 		failed += err == -ENOMEM;
 		other += err && err != -ENOMEM;
 	}
-	ok(failed >= 2 && !other, "%s: each of %d allocations of a creation may fail with ENOMEM", s->what, failed);
+	ok(failed >= 2 && !other, "%s: each of %d allocations of a creation may fail with ENOMEM",
+	   s->what, failed);
 	if (!map)
 		return;
 	obj_put(&map->obj);
 	rcu_barrier_all();
-	ok(fix.nr_objs[OBJ_MAP] == before && open_fds() == fds, "%s: no object or descriptor is left", s->what);
+	ok(fix.nr_objs[OBJ_MAP] == before && open_fds() == fds,
+	   "%s: no object or descriptor is left", s->what);
 }
 
 static void task_creation(void)
@@ -69,7 +72,8 @@ static void task_creation(void)
 		rcu_mem_fail_nth(0);
 		failed += !map;
 	}
-	ok(map && failed >= 2, "task storage: each of %d allocations of a creation may fail", failed);
+	ok(map && failed >= 2, "task storage: each of %d allocations of a creation may fail",
+	   failed);
 	obj_put(&map->obj);
 	rcu_barrier_all();
 	is_int(fix.nr_objs[OBJ_MAP], before, "task storage: no object is left");
@@ -82,12 +86,14 @@ static void hash_use(u32 flags, const char *what)
 
 	rcu_enter();
 	rcu_mem_fail_nth(1);
-	is_int(map->ops->update(map, &key, &value, BPF_ANY), -ENOMEM, "%s: insert without memory", what);
+	is_int(map->ops->update(map, &key, &value, BPF_ANY), -ENOMEM, "%s: insert without memory",
+	       what);
 	ok(!map->ops->lookup(map, &key) && !hash_of(map)->nr, "%s: leaves nothing", what);
 	map->ops->update(map, &key, &value, BPF_ANY);
 	value = 11;
 	rcu_mem_fail_nth(1);
-	is_int(map->ops->update(map, &key, &value, BPF_ANY), -ENOMEM, "%s: replace without memory", what);
+	is_int(map->ops->update(map, &key, &value, BPF_ANY), -ENOMEM, "%s: replace without memory",
+	       what);
 	rcu_mem_fail_nth(0);
 	rcu_leave();
 	is_int(map->ops->sys_lookup(map, &key, &got, 0), 0, "%s: leaves the old element", what);
@@ -117,11 +123,12 @@ static void storage_use(bool far)
 		rcu_mem_fail_nth(0);
 		failed += !v;
 	}
-	ok(failed >= (far ? 4 : 2), "%s: each of %d allocations of a first value may fail", what, failed);
+	ok(failed >= (far ? 4 : 2), "%s: each of %d allocations of a first value may fail", what,
+	   failed);
 	is_u64(objcache_live(lstore_map_of(map)->cache), 1, "%s: no element is lost", what);
 	rcu_mem_fail_nth(1);
-	is_int(lstore_update(&task->storage, lstore_map_of(map), &(u64){ 3 }, BPF_ANY), -ENOMEM, "%s: update without memory",
-	       what);
+	is_int(lstore_update(&task->storage, lstore_map_of(map), &(u64){3}, BPF_ANY), -ENOMEM,
+	       "%s: update without memory", what);
 	rcu_mem_fail_nth(0);
 	ok(task_storage_find(map, task) == v, "%s: leaves the old value", what);
 	rcu_leave();

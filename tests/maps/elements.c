@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Arrays, per-CPU values, walks by programs, perf event arrays, map types' descriptors, helpers' descriptors and bodies.
+// Arrays, per-CPU values, walks by programs, perf event arrays, map types' descriptors, helpers'
+// descriptors and bodies.
 #include <sys/mman.h>
 
 #include "fixture.h"
@@ -34,7 +35,7 @@ static void *lookup(struct map *map, u64 key)
 
 static long update(struct map *map, u64 key, u64 value, u64 flags)
 {
-	u64 padded[8] = { value }; /* values of up to 64 bytes */
+	u64 padded[8] = {value}; /* values of up to 64 bytes */
 
 	return call(&helper_map_update_elem, (u64)map, (u64)&key, (u64)padded, flags, 0);
 }
@@ -58,13 +59,16 @@ static void arrays(void)
 	is_int(update(map, 3, 1, 0), -E2BIG, "a program's update past the end");
 	is_int(update(map, 0, 1, BPF_NOEXIST), -EEXIST, "a program's NOEXIST");
 	is_int(removes(map, 0), -EINVAL, "a program's delete");
-	is_int(map->ops->direct_value(map, 0, &addr, &size), -LINUX_ENOTSUPP, "no direct value with several entries");
+	is_int(map->ops->direct_value(map, 0, &addr, &size), -LINUX_ENOTSUPP,
+	       "no direct value with several entries");
 	obj_put(&map->obj);
 
 	one = make_map(BPF_MAP_TYPE_ARRAY, 4, 100, 1, BPF_F_MMAPABLE);
 	is_int(one->ops->direct_value(one, 96, &addr, &size), 0, "a direct value");
-	ok((char *)addr == (char *)lookup(one, 0) + 96 && size == 4, "its address and how much follows");
-	is_int(one->ops->direct_value(one, 100, &addr, &size), -EINVAL, "a direct value past the end");
+	ok((char *)addr == (char *)lookup(one, 0) + 96 && size == 4,
+	   "its address and how much follows");
+	is_int(one->ops->direct_value(one, 100, &addr, &size), -EINVAL,
+	       "a direct value past the end");
 	obj_put(&one->obj);
 }
 
@@ -77,7 +81,8 @@ static void large_array(void)
 		tap_skip("no 4.6 GB of address space");
 		return;
 	}
-	is_int(map->ops->update(map, &(u32){ 69999 }, "", BPF_NOEXIST), -EEXIST, "the last of 70,000 64 KiB elements is there");
+	is_int(map->ops->update(map, &(u32){69999}, "", BPF_NOEXIST), -EEXIST,
+	       "the last of 70,000 64 KiB elements is there");
 	*(u64 *)lookup(map, 69999) = 7;
 	*(u64 *)lookup(map, 4463) = 8; /* 69999 * 65536 mod 2^32 */
 	is_u64(deref(lookup(map, 69999)), 7, "and is not another one");
@@ -89,7 +94,8 @@ static void mmapable(void)
 	u64 page = sysconf(_SC_PAGESIZE);
 	struct map *map = make_map(BPF_MAP_TYPE_ARRAY, 4, 8, 600, BPF_F_MMAPABLE), *ro;
 	int (*check)(struct map *, u64, u64, int, bool) = map->ops->mmap_check;
-	u64 *user = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, map->mem.fd, 0), value = 5;
+	u64 *user = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, map->mem.fd, 0),
+	    value = 5;
 	u32 key = 7;
 	int rw = PROT_READ | PROT_WRITE;
 
@@ -102,7 +108,8 @@ static void mmapable(void)
 	is_int(check(map, page, page, PROT_READ, true), 0, "mmap its second page");
 	is_int(check(map, 0, 3 * page, rw, true), -EINVAL, "mmap past the end");
 	is_int(check(map, page, 2 * page, rw, true), -EINVAL, "mmap past the end from an offset");
-	is_int(check(map, ~0ULL - page + 1, 2 * page, rw, true), -EINVAL, "mmap at an offset that wraps");
+	is_int(check(map, ~0ULL - page + 1, 2 * page, rw, true), -EINVAL,
+	       "mmap at an offset that wraps");
 	is_int(check(map, 0, page, rw, false), -EINVAL, "private mmap");
 	map->frozen = true;
 	is_int(check(map, 0, page, rw, true), -EPERM, "writable mmap of a frozen map");
@@ -113,7 +120,8 @@ static void mmapable(void)
 
 	ro = make_map(BPF_MAP_TYPE_ARRAY, 4, 8, 1, BPF_F_MMAPABLE | BPF_F_RDONLY_PROG);
 	is_int(check(ro, 0, page, rw, true), -EACCES, "writable mmap of a read-only map");
-	ok(mmap(NULL, page, rw, MAP_SHARED, ro->mem.fd, 0) == MAP_FAILED, "which its descriptor refuses by itself");
+	ok(mmap(NULL, page, rw, MAP_SHARED, ro->mem.fd, 0) == MAP_FAILED,
+	   "which its descriptor refuses by itself");
 	is_int(pwrite(ro->mem.fd, "x", 1, 0), -1, "as it does write(2)");
 	ok(!map_is_const(ro), "a read-only map is no constant before it is frozen");
 	ro->frozen = true;
@@ -134,24 +142,30 @@ static void percpu(u32 type, const char *what)
 	u64 all[3 * 2], key = 1, cpu;
 	char value[16] = "abcdefghijkl";
 
-	is_u64(map->ops->sys_value_size(map), 3 * 16, "%s: bpf(2) moves 8-byte-rounded slots", what);
+	is_u64(map->ops->sys_value_size(map), 3 * 16, "%s: bpf(2) moves 8-byte-rounded slots",
+	       what);
 	for (cpu = 0; cpu < 3; cpu++) {
 		env_enter(fix.env, cpu, NULL);
 		value[0] = 'A' + cpu;
-		is_int(call(&helper_map_update_elem, (u64)map, (u64)&key, (u64)value, BPF_ANY, 0), 0,
-		       "%s: a program on vCPU %llu writes", what, (unsigned long long)cpu);
+		is_int(call(&helper_map_update_elem, (u64)map, (u64)&key, (u64)value, BPF_ANY, 0),
+		       0, "%s: a program on vCPU %llu writes", what, (unsigned long long)cpu);
 	}
 	for (cpu = 0; cpu < 3; cpu++) {
-		char *v = (char *)call(&helper_map_lookup_percpu_elem, (u64)map, (u64)&key, cpu, 0, 0);
+		char *v = (char *)call(&helper_map_lookup_percpu_elem, (u64)map, (u64)&key, cpu, 0,
+				       0);
 
-		ok(v && v[0] == (char)('A' + cpu), "%s: slot %llu is its vCPU's", what, (unsigned long long)cpu);
+		ok(v && v[0] == (char)('A' + cpu), "%s: slot %llu is its vCPU's", what,
+		   (unsigned long long)cpu);
 		env_enter(fix.env, cpu, NULL);
 		ok(v == lookup(map, 1), "%s: and what a lookup there gives", what);
 	}
-	ok(!call(&helper_map_lookup_percpu_elem, (u64)map, (u64)&key, 3, 0, 0), "%s: no slot of a CPU that is not", what);
-	ok(!call(&helper_map_lookup_percpu_elem, (u64)map, (u64)&key, 0xffffffff, 0, 0), "%s: nor of CPU 2^32-1", what);
+	ok(!call(&helper_map_lookup_percpu_elem, (u64)map, (u64)&key, 3, 0, 0),
+	   "%s: no slot of a CPU that is not", what);
+	ok(!call(&helper_map_lookup_percpu_elem, (u64)map, (u64)&key, 0xffffffff, 0, 0),
+	   "%s: nor of CPU 2^32-1", what);
 	is_int(map->ops->sys_lookup(map, &key, all, 0), 0, "%s: bpf(2) reads all slots", what);
-	ok(((char *)all)[0] == 'A' && ((char *)all)[16] == 'B' && ((char *)all)[32] == 'C', "%s: in order", what);
+	ok(((char *)all)[0] == 'A' && ((char *)all)[16] == 'B' && ((char *)all)[32] == 'C',
+	   "%s: in order", what);
 	memset(all, 0x5a, sizeof(all));
 	is_int(map->ops->sys_update(map, &key, all, 0), 0, "%s: bpf(2) writes all slots", what);
 	env_enter(fix.env, 2, NULL);
@@ -196,7 +210,7 @@ static u64 on_elem(struct bpf_func *func, u64 map, u64 key, u64 value, u64 ctx, 
 	if (w->reinsert)
 		w->map->ops->update(w->map, &k, &v, BPF_ANY);
 	if (w->update)
-		w->map->ops->update(w->map, &k, &(u64){ v + 1 }, BPF_EXIST);
+		w->map->ops->update(w->map, &k, &(u64){v + 1}, BPF_EXIST);
 	return w->stop_at && w->calls == w->stop_at;
 }
 
@@ -209,7 +223,7 @@ static long walk(struct walk *w, u64 flags)
 
 static void walks(u32 type, u32 n, const char *what)
 {
-	struct walk w = { .map = make_map(type, 4, 8, n, 0) };
+	struct walk w = {.map = make_map(type, 4, 8, n, 0)};
 	bool hash = type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_PERCPU_HASH;
 	u64 i, sum = 0;
 
@@ -280,7 +294,7 @@ static void fake_release(struct obj *obj)
 	container_of_(perf_event_of(obj), struct fake_event, event)->released = true;
 }
 
-static const struct obj_ops fake_event_ops = { .release = fake_release };
+static const struct obj_ops fake_event_ops = {.release = fake_release};
 
 static void fake_event_init(struct fake_event *f, u32 cpu)
 {
@@ -299,7 +313,8 @@ static long output(struct map *map, u64 flags, u64 size)
 
 static void perf_events(void)
 {
-	struct map *map = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 2, 0), *array = make_map(BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0);
+	struct map *map = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 2, 0),
+		   *array = make_map(BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0);
 	struct fake_event cpu0, cpu1;
 	u32 key = 0, fd = 5;
 
@@ -354,16 +369,20 @@ static void ring_helpers(void)
 	u64 rec;
 
 	is_int(call(&helper_ringbuf_output, (u64)map, (u64)text, 6, 0, 0), 0, "ringbuf_output");
-	is_int(call(&helper_ringbuf_output, (u64)map, (u64)text, 6, 4, 0), -EINVAL, "ringbuf_output with unknown flags");
-	is_int(call(&helper_ringbuf_output, (u64)map, (u64)text, 4081, 0, 0), -EAGAIN, "ringbuf_output without room");
+	is_int(call(&helper_ringbuf_output, (u64)map, (u64)text, 6, 4, 0), -EINVAL,
+	       "ringbuf_output with unknown flags");
+	is_int(call(&helper_ringbuf_output, (u64)map, (u64)text, 4081, 0, 0), -EAGAIN,
+	       "ringbuf_output without room");
 	ok(!call(&helper_ringbuf_reserve, (u64)map, 8, 1, 0, 0), "ringbuf_reserve with flags");
 	rec = call(&helper_ringbuf_reserve, (u64)map, 8, 0, 0, 0);
 	ok(rec, "ringbuf_reserve");
 	call(&helper_ringbuf_submit, rec, 0, 0, 0, 0);
 	rec = call(&helper_ringbuf_reserve, (u64)map, 8, 0, 0, 0);
 	call(&helper_ringbuf_discard, rec, 0, 0, 0, 0);
-	is_u64(call(&helper_ringbuf_query, (u64)map, BPF_RB_PROD_POS, 0, 0, 0), 48, "ringbuf_query");
-	ok(!strcmp((char *)map->mem.addr + 2 * sysconf(_SC_PAGESIZE) + 8, "hello"), "the record holds what was output");
+	is_u64(call(&helper_ringbuf_query, (u64)map, BPF_RB_PROD_POS, 0, 0, 0), 48,
+	       "ringbuf_query");
+	ok(!strcmp((char *)map->mem.addr + 2 * sysconf(_SC_PAGESIZE) + 8, "hello"),
+	   "the record holds what was output");
 	obj_put(&map->obj);
 }
 
@@ -373,15 +392,21 @@ static void storage_helpers(void)
 	struct env_task *task = env_task_create(fix.env, 77, 77, "t");
 	u64 init = 9, obj = (u64)task->obj, v;
 
-	ok(!call(&helper_task_storage_get, (u64)map, obj, 0, 0, 0), "task_storage_get of a missing value");
+	ok(!call(&helper_task_storage_get, (u64)map, obj, 0, 0, 0),
+	   "task_storage_get of a missing value");
 	ok(!call(&helper_task_storage_get, (u64)map, 0, 0, 1, 0), "task_storage_get of NULL");
-	ok(!call(&helper_task_storage_get, (u64)map, obj, 0, 2, 0), "task_storage_get with unknown flags");
-	v = call(&helper_task_storage_get, (u64)map, obj, (u64)&init, BPF_LOCAL_STORAGE_GET_F_CREATE, 0);
+	ok(!call(&helper_task_storage_get, (u64)map, obj, 0, 2, 0),
+	   "task_storage_get with unknown flags");
+	v = call(&helper_task_storage_get, (u64)map, obj, (u64)&init,
+		 BPF_LOCAL_STORAGE_GET_F_CREATE, 0);
 	is_u64(deref((void *)v), 9, "task_storage_get creates");
 	ok(call(&helper_task_storage_get, (u64)map, obj, 0, 0, 0) == v, "and finds");
-	is_int((long)call(&helper_task_storage_delete, (u64)map, 0, 0, 0, 0), -EINVAL, "task_storage_delete of NULL");
-	is_int((long)call(&helper_task_storage_delete, (u64)map, obj, 0, 0, 0), 0, "task_storage_delete");
-	is_int((long)call(&helper_task_storage_delete, (u64)map, obj, 0, 0, 0), -ENOENT, "second task_storage_delete");
+	is_int((long)call(&helper_task_storage_delete, (u64)map, 0, 0, 0, 0), -EINVAL,
+	       "task_storage_delete of NULL");
+	is_int((long)call(&helper_task_storage_delete, (u64)map, obj, 0, 0, 0), 0,
+	       "task_storage_delete");
+	is_int((long)call(&helper_task_storage_delete, (u64)map, obj, 0, 0, 0), -ENOENT,
+	       "second task_storage_delete");
 	env_task_exit(task);
 	obj_put(&map->obj);
 }
@@ -390,19 +415,23 @@ static void storage_helpers(void)
 
 static void descriptors(void)
 {
-	static const u32 types[] = { BPF_MAP_TYPE_HASH,		    BPF_MAP_TYPE_ARRAY,	      BPF_MAP_TYPE_PERF_EVENT_ARRAY,
-				     BPF_MAP_TYPE_PERCPU_HASH,	    BPF_MAP_TYPE_PERCPU_ARRAY, BPF_MAP_TYPE_RINGBUF,
-				     BPF_MAP_TYPE_TASK_STORAGE };
+	static const u32 types[] = {
+		BPF_MAP_TYPE_HASH,	  BPF_MAP_TYPE_ARRAY,	     BPF_MAP_TYPE_PERF_EVENT_ARRAY,
+		BPF_MAP_TYPE_PERCPU_HASH, BPF_MAP_TYPE_PERCPU_ARRAY, BPF_MAP_TYPE_RINGBUF,
+		BPF_MAP_TYPE_TASK_STORAGE};
 	u32 i, bad = 0;
 
 	for (i = 0; i < ARRAY_SIZE(types); i++)
-		bad += !map_type_ops(types[i]) || map_type_ops(types[i])->type != types[i] || !map_type_ops(types[i])->mem_usage;
+		bad += !map_type_ops(types[i]) || map_type_ops(types[i])->type != types[i] ||
+		       !map_type_ops(types[i])->mem_usage;
 	is_u64(bad, 0, "each map type is found by its number");
 	for (i = 0; map_type_at(i); i++)
 		bad += map_type_ops(map_type_at(i)->type) != map_type_at(i);
 	ok(i == ARRAY_SIZE(types) && !bad, "and by its place in the table");
-	ok(!map_type_ops(0) && !map_type_ops(BPF_MAP_TYPE_STACK) && !map_type_ops(1000), "no others");
-	/* a map type that restricts its helpers is named by each of those that insist on it, and the other way round */
+	ok(!map_type_ops(0) && !map_type_ops(BPF_MAP_TYPE_STACK) && !map_type_ops(1000),
+	   "no others");
+	/* a map type that restricts its helpers is named by each of those that insist on it, and
+	 * the other way round */
 	for (i = 1; i < 220; i++) {
 		const struct helper_desc *h = helper_by_id(i);
 		u32 t;
@@ -413,12 +442,14 @@ static void descriptors(void)
 
 			while (allowed && *allowed && *allowed != i)
 				allowed++;
-			if (map_type_at(t)->helpers ? insists != (*allowed == i) : insists && !map_type_at(t)->lookup_percpu)
+			if (map_type_at(t)->helpers ? insists != (*allowed == i)
+						    : insists && !map_type_at(t)->lookup_percpu)
 				bad++;
 		}
 	}
 	is_u64(bad, 0, "helpers and map types agree on each other");
-	ok(helper_perf_event_output.flags & HELPER_GPL && !(helper_task_storage_get.flags & HELPER_GPL),
+	ok(helper_perf_event_output.flags & HELPER_GPL &&
+		   !(helper_task_storage_get.flags & HELPER_GPL),
 	   "perf_event_output is for GPL programs, task_storage_get for all");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the map tests stand on: a small machine, descriptors, and map operations by bpf(2)'s rules for two sides, inlay's
- * map types and the running kernel, so that a test can ask both the same.
+ * What the map tests stand on: a small machine, descriptors, and map operations by bpf(2)'s rules
+ * for two sides, inlay's map types and the running kernel, so that a test can ask both the same.
  */
 #ifndef INLAY_TESTS_MAPS_FIXTURE_H
 #define INLAY_TESTS_MAPS_FIXTURE_H
@@ -54,7 +54,7 @@ __attribute__((unused)) static u32 blob_int(struct btf_blob *b, const char *name
 	struct {
 		struct btf_type t;
 		u32 data;
-	} i = { { blob_string(b, name), BTF_KIND_INT << 24, { size } }, size * 8 };
+	} i = {{blob_string(b, name), BTF_KIND_INT << 24, {size}}, size * 8};
 
 	return blob_add(b, &i, sizeof(i));
 }
@@ -65,18 +65,20 @@ __attribute__((unused)) static u32 blob_array(struct btf_blob *b, u32 elem, u32 
 	struct {
 		struct btf_type t;
 		struct btf_array a;
-	} a = { { 0, BTF_KIND_ARRAY << 24, { 0 } }, { elem, index, n } };
+	} a = {{0, BTF_KIND_ARRAY << 24, {0}}, {elem, index, n}};
 
 	return blob_add(b, &a, sizeof(a));
 }
 
 /* One member of type at offset 0. */
-__attribute__((unused)) static u32 blob_struct1(struct btf_blob *b, const char *name, u32 size, const char *member, u32 type)
+__attribute__((unused)) static u32 blob_struct1(struct btf_blob *b, const char *name, u32 size,
+						const char *member, u32 type)
 {
 	struct {
 		struct btf_type t;
 		struct btf_member m;
-	} s = { { blob_string(b, name), BTF_KIND_STRUCT << 24 | 1, { size } }, { blob_string(b, member), type, 0 } };
+	} s = {{blob_string(b, name), BTF_KIND_STRUCT << 24 | 1, {size}},
+	       {blob_string(b, member), type, 0}};
 
 	return blob_add(b, &s, sizeof(s));
 }
@@ -84,8 +86,12 @@ __attribute__((unused)) static u32 blob_struct1(struct btf_blob *b, const char *
 /* The bytes as BTF_LOAD takes them; returns their number. */
 __attribute__((unused)) static u32 blob_pack(const struct btf_blob *b, char *out)
 {
-	struct btf_header h = { .magic = BTF_MAGIC, .version = 1, .hdr_len = sizeof(h), .type_len = b->types_len,
-				.str_off = b->types_len, .str_len = b->strings_len ? b->strings_len : 1 };
+	struct btf_header h = {.magic = BTF_MAGIC,
+			       .version = 1,
+			       .hdr_len = sizeof(h),
+			       .type_len = b->types_len,
+			       .str_off = b->types_len,
+			       .str_len = b->strings_len ? b->strings_len : 1};
 
 	memcpy(out, &h, sizeof(h));
 	memcpy(out + sizeof(h), b->types, b->types_len);
@@ -117,7 +123,7 @@ __attribute__((unused)) static int fake_get(struct inlay *inlay, int fd, struct 
 	return 0;
 }
 
-static const struct fd_ops fake_fds = { .get = fake_get };
+static const struct fd_ops fake_fds = {.get = fake_get};
 
 __attribute__((unused)) static u32 possible_cpus(void)
 {
@@ -126,8 +132,8 @@ __attribute__((unused)) static u32 possible_cpus(void)
 
 __attribute__((unused)) static void fix_up(u32 nr_cpus)
 {
-	struct btf_blob blob = { .nr = 0 };
-	struct env_opts opts = { .nr_cpus = nr_cpus, .clock = ENV_CLOCK_MANUAL };
+	struct btf_blob blob = {.nr = 0};
+	struct env_opts opts = {.nr_cpus = nr_cpus, .clock = ENV_CLOCK_MANUAL};
 	struct env *env = NULL;
 
 	blob_struct1(&blob, "task_struct", 64, "pid", blob_int(&blob, "int", 4));
@@ -180,10 +186,15 @@ __attribute__((unused)) static struct map *make_map_attr(const struct map_attr *
 	return err ? NULL : map;
 }
 
-__attribute__((unused)) static struct map *make_map(u32 type, u32 key, u32 value, u32 max, u32 flags)
+__attribute__((unused)) static struct map *make_map(u32 type, u32 key, u32 value, u32 max,
+						    u32 flags)
 {
-	struct map_attr attr = { .map_type = type, .key_size = key, .value_size = value, .max_entries = max,
-				 .map_flags = flags, .name = "test" };
+	struct map_attr attr = {.map_type = type,
+				.key_size = key,
+				.value_size = value,
+				.max_entries = max,
+				.map_flags = flags,
+				.name = "test"};
 
 	return make_map_attr(&attr, NULL);
 }
@@ -191,9 +202,11 @@ __attribute__((unused)) static struct map *make_map(u32 type, u32 key, u32 value
 /* A task storage map whose value is n bytes. */
 __attribute__((unused)) static struct map *make_task_map(u32 value_size)
 {
-	struct btf_blob blob = { .nr = 0 };
-	struct map_attr attr = { .map_type = BPF_MAP_TYPE_TASK_STORAGE, .key_size = 4, .value_size = value_size,
-				 .map_flags = BPF_F_NO_PREALLOC };
+	struct btf_blob blob = {.nr = 0};
+	struct map_attr attr = {.map_type = BPF_MAP_TYPE_TASK_STORAGE,
+				.key_size = 4,
+				.value_size = value_size,
+				.map_flags = BPF_F_NO_PREALLOC};
 	struct map *map;
 	u32 byte;
 
@@ -213,7 +226,7 @@ struct side {
 	bool kernel;
 };
 
-static const struct side inlay_side = { "inlay", false }, kernel_side = { "kernel", true };
+static const struct side inlay_side = {"inlay", false}, kernel_side = {"kernel", true};
 
 static struct map *handles[256];
 static int nr_handles;
@@ -228,7 +241,8 @@ __attribute__((unused)) static long sys_bpf_raw(int cmd, union bpf_attr *attr)
 /* bpf(2) works here. */
 __attribute__((unused)) static bool have_kernel(void)
 {
-	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 	long fd = sys_bpf_raw(BPF_MAP_CREATE, &attr);
 
 	if (fd >= 0)
@@ -237,15 +251,21 @@ __attribute__((unused)) static bool have_kernel(void)
 }
 
 /* Handle or -errno. */
-__attribute__((unused)) static int s_create(const struct side *s, const struct map_attr *a, int btf_fd)
+__attribute__((unused)) static int s_create(const struct side *s, const struct map_attr *a,
+					    int btf_fd)
 {
 	int err;
 
 	if (s->kernel) {
-		union bpf_attr attr = { .map_type = a->map_type, .key_size = a->key_size, .value_size = a->value_size,
-					.max_entries = a->max_entries, .map_flags = a->map_flags,
-					.btf_fd = btf_fd, .btf_key_type_id = a->btf_key_type_id,
-					.btf_value_type_id = a->btf_value_type_id, .numa_node = a->numa_node };
+		union bpf_attr attr = {.map_type = a->map_type,
+				       .key_size = a->key_size,
+				       .value_size = a->value_size,
+				       .max_entries = a->max_entries,
+				       .map_flags = a->map_flags,
+				       .btf_fd = btf_fd,
+				       .btf_key_type_id = a->btf_key_type_id,
+				       .btf_value_type_id = a->btf_value_type_id,
+				       .numa_node = a->numa_node};
 
 		return sys_bpf_raw(BPF_MAP_CREATE, &attr);
 	}
@@ -277,9 +297,9 @@ enum elem_cmd {
 
 static long kernel_elem(enum elem_cmd cmd, int h, const void *key, void *value, u64 flags)
 {
-	static const int cmds[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
-				    BPF_MAP_GET_NEXT_KEY, BPF_MAP_LOOKUP_AND_DELETE_ELEM };
-	union bpf_attr attr = { .map_fd = h, .key = (u64)key };
+	static const int cmds[] = {BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
+				   BPF_MAP_GET_NEXT_KEY, BPF_MAP_LOOKUP_AND_DELETE_ELEM};
+	union bpf_attr attr = {.map_fd = h, .key = (u64)key};
 
 	if (cmd != DELETE) {
 		attr.value = (u64)value;
@@ -297,7 +317,8 @@ static long inlay_elem(enum elem_cmd cmd, int h, const void *key, void *value, u
 		return -EINVAL;
 	if ((cmd == LOOKUP || cmd == TAKE) && flags & ~(u64)BPF_F_LOCK)
 		return -EINVAL;
-	if (cmd != NEXT && cmd != DELETE && flags & BPF_F_LOCK) /* bpf(2) looks at this first: no lock in the value */
+	if (cmd != NEXT && cmd != DELETE &&
+	    flags & BPF_F_LOCK) /* bpf(2) looks at this first: no lock in the value */
 		return -EINVAL;
 	switch (cmd) {
 	case LOOKUP:
@@ -309,17 +330,19 @@ static long inlay_elem(enum elem_cmd cmd, int h, const void *key, void *value, u
 	case NEXT:
 		return ops->sys_next_key ? ops->sys_next_key(map, key, value) : -LINUX_ENOTSUPP;
 	case TAKE:
-		return ops->sys_lookup_and_delete ? ops->sys_lookup_and_delete(map, key, value, flags) :
-						    -LINUX_ENOTSUPP;
+		return ops->sys_lookup_and_delete
+			       ? ops->sys_lookup_and_delete(map, key, value, flags)
+			       : -LINUX_ENOTSUPP;
 	}
 	return -EINVAL;
 }
 
 /* One element command of bpf(2). value: NEXT's out. 0 or -errno. */
-__attribute__((unused)) static long s_elem(const struct side *s, enum elem_cmd cmd, int h, const void *key, void *value,
-					   u64 flags)
+__attribute__((unused)) static long s_elem(const struct side *s, enum elem_cmd cmd, int h,
+					   const void *key, void *value, u64 flags)
 {
-	return s->kernel ? kernel_elem(cmd, h, key, value, flags) : inlay_elem(cmd, h, key, value, flags);
+	return s->kernel ? kernel_elem(cmd, h, key, value, flags)
+			 : inlay_elem(cmd, h, key, value, flags);
 }
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Hash maps under two threads and in signal handlers: what is present is never missed, keys never mix, memory is bounded.
+// Hash maps under two threads and in signal handlers: what is present is never missed, keys never
+// mix, memory is bounded.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -11,7 +12,7 @@
 
 struct race {
 	struct map *map;
-	bool stop;		/* atomic */
+	bool stop; /* atomic */
 	u64 reads, writes, bad, missed;
 	u64 deadline;
 };
@@ -42,8 +43,9 @@ static void run_race(struct race *r, void *(*reader)(void *), void *(*writer)(vo
 	pthread_join(b, NULL);
 	__atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
 	pthread_join(a, NULL);
-	ok(r->reads > 1000 && r->writes > 1000, "both threads were at work: %llu reads, %llu writes",
-	   (unsigned long long)r->reads, (unsigned long long)r->writes);
+	ok(r->reads > 1000 && r->writes > 1000,
+	   "both threads were at work: %llu reads, %llu writes", (unsigned long long)r->reads,
+	   (unsigned long long)r->writes);
 }
 
 /* Until the deadline, and on a busy machine longer, until the other thread had its share. */
@@ -54,7 +56,8 @@ static bool more(struct race *r, u64 n)
 	if (n % 64)
 		return true;
 	now = now_ns();
-	return now < r->deadline || (now < r->deadline + 10000000000ULL && __atomic_load_n(&r->reads, __ATOMIC_RELAXED) < 2000);
+	return now < r->deadline || (now < r->deadline + 10000000000ULL &&
+				     __atomic_load_n(&r->reads, __ATOMIC_RELAXED) < 2000);
 }
 
 static bool stopped(struct race *r)
@@ -73,12 +76,14 @@ static void *read_pinned(void *arg)
 
 	env_enter(fix.env, 1, NULL);
 	while (!stopped(r)) {
-		/* what the value shows later is not looked at: as in Linux a replaced element is reused at once */
+		/* what the value shows later is not looked at: as in Linux a replaced element is
+		 * reused at once */
 		rcu_enter();
 		r->missed += !r->map->ops->lookup(r->map, &key);
 		rcu_leave();
 		/* bpf(2)'s copy however is of one moment */
-		if (!(__atomic_fetch_add(&r->reads, 1, __ATOMIC_RELAXED) % 8) && (r->map->ops->sys_lookup(r->map, &key, &value, 0) || value >> 32 != PINNED))
+		if (!(__atomic_fetch_add(&r->reads, 1, __ATOMIC_RELAXED) % 8) &&
+		    (r->map->ops->sys_lookup(r->map, &key, &value, 0) || value >> 32 != PINNED))
 			r->missed++;
 	}
 	env_leave(fix.env);
@@ -104,7 +109,8 @@ static void *churn_others(void *arg)
 		if (!(r->writes % 4)) {
 			key = PINNED;
 			value = PINNED << 32 | (u32)r->writes;
-			r->bad += ops->update(r->map, &key, &value, r->writes & 4 ? BPF_EXIST : BPF_ANY) != 0;
+			r->bad += ops->update(r->map, &key, &value,
+					      r->writes & 4 ? BPF_EXIST : BPF_ANY) != 0;
 		}
 		rcu_leave();
 		r->writes++;
@@ -115,14 +121,16 @@ static void *churn_others(void *arg)
 
 static void pinned(u32 flags, const char *what)
 {
-	struct race r = { .map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 9, flags) };
+	struct race r = {.map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 9, flags)};
 	u64 key = PINNED, value = PINNED << 32;
 
 	r.map->ops->update(r.map, &key, &value, BPF_ANY);
 	run_race(&r, read_pinned, churn_others);
-	is_u64(r.missed, 0, "%s: a key that is always there is never missed while others churn", what);
+	is_u64(r.missed, 0, "%s: a key that is always there is never missed while others churn",
+	       what);
 	is_u64(r.bad, 0, "%s: and the churning goes without errors", what);
-	ok(objcache_live(hash_of(r.map)->cache) == hash_of(r.map)->nr, "%s: no element is lost", what);
+	ok(objcache_live(hash_of(r.map)->cache) == hash_of(r.map)->nr, "%s: no element is lost",
+	   what);
 	obj_put(&r.map->obj);
 }
 
@@ -142,7 +150,8 @@ static void *read_mixed(void *arg)
 
 		rcu_enter();
 		/* as a lookup that has the element's hash */
-		if (e && first != second && hash_matches(h, e, __atomic_load_n(&e->hash, __ATOMIC_RELAXED), &key))
+		if (e && first != second &&
+		    hash_matches(h, e, __atomic_load_n(&e->hash, __ATOMIC_RELAXED), &key))
 			r->missed++;
 		rcu_leave();
 		__atomic_fetch_add(&r->reads, 1, __ATOMIC_RELAXED);
@@ -173,7 +182,7 @@ static void *churn_equal_parts(void *arg)
 
 static void mixed(void)
 {
-	struct race r = { .map = make_map(BPF_MAP_TYPE_HASH, sizeof(struct long_key), 8, 1, 0) };
+	struct race r = {.map = make_map(BPF_MAP_TYPE_HASH, sizeof(struct long_key), 8, 1, 0)};
 
 	run_race(&r, read_mixed, churn_equal_parts);
 	is_u64(r.missed, 0, "a key made of two keys' parts is never found");
@@ -181,8 +190,8 @@ static void mixed(void)
 }
 
 /*
- * The same without luck: the comparison is interrupted in the middle, by a fault on the second half of the key it is
- * given, and the handler lets the element be used for another key.
+ * The same without luck: the comparison is interrupted in the middle, by a fault on the second half
+ * of the key it is given, and the handler lets the element be used for another key.
  */
 static struct {
 	struct map *map;
@@ -221,7 +230,8 @@ static void interrupted_at(u32 part)
 	memcpy(key, &mixed, sizeof(mixed));
 	signal(SIGSEGV, on_fault);
 	mprotect(reuse.page, 4096, PROT_NONE);
-	ok(!hash_matches(h, e, e->hash, key), "an element reused while part %u is compared does not match", part);
+	ok(!hash_matches(h, e, e->hash, key),
+	   "an element reused while part %u is compared does not match", part);
 	signal(SIGSEGV, SIG_DFL);
 	ok(reuse.ran == 1 && h->bucket[0] == e, "it was reused in the middle");
 	munmap(pages, 8192);
@@ -240,7 +250,8 @@ static void *write_to_full(void *arg)
 	for (n = 0; n % 64 || now_ns() < r->deadline; n++) {
 		key = rnd(&seed) % 24;
 		rcu_enter();
-		err = n & 1 ? r->map->ops->remove(r->map, &key) : r->map->ops->update(r->map, &key, &value, BPF_ANY);
+		err = n & 1 ? r->map->ops->remove(r->map, &key)
+			    : r->map->ops->update(r->map, &key, &value, BPF_ANY);
 		rcu_leave();
 		if (err && err != -E2BIG && err != -ENOENT)
 			__atomic_fetch_add(&r->bad, 1, __ATOMIC_RELAXED);
@@ -267,12 +278,13 @@ static u32 count_keys(struct map *map)
 
 static void full(u32 flags)
 {
-	struct race r = { .map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 16, flags) };
+	struct race r = {.map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 16, flags)};
 	u64 key, value = 1, i, fits = 0;
 
 	run_race(&r, write_to_full, write_to_full);
 	is_u64(r.bad, 0, "two writers see only the errors of a full map");
-	ok(hash_of(r.map)->nr <= 16 && count_keys(r.map) == hash_of(r.map)->nr, "the count agrees with what is there");
+	ok(hash_of(r.map)->nr <= 16 && count_keys(r.map) == hash_of(r.map)->nr,
+	   "the count agrees with what is there");
 	for (key = 0; key < 24; key++)
 		r.map->ops->remove(r.map, &key);
 	is_u64(hash_of(r.map)->nr, 0, "an emptied map counts 0");
@@ -300,7 +312,7 @@ static void on_signal(int sig)
 		return;
 	}
 	rcu_enter();
-	found = handler.map->ops->lookup(handler.map, &(u64){ PINNED });
+	found = handler.map->ops->lookup(handler.map, &(u64){PINNED});
 	handler.bad += !found;
 	if (handler.ran & 1)
 		handler.map->ops->remove(handler.map, &key);
@@ -312,8 +324,9 @@ static void on_signal(int sig)
 
 static void signals(void)
 {
-	struct itimerval every = { { 0, 50 }, { 0, 50 } }, never = { { 0, 0 }, { 0, 0 } };
-	struct race r = { .map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 9, 0), .reads = 2000 /* no reader to wait for */ };
+	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	struct race r = {.map = make_map(BPF_MAP_TYPE_HASH, 8, 8, 9, 0),
+			 .reads = 2000 /* no reader to wait for */};
 	u64 key = PINNED, value = PINNED << 32;
 
 	r.map->ops->update(r.map, &key, &value, BPF_ANY);
@@ -327,7 +340,8 @@ static void signals(void)
 	env_enter(fix.env, 0, NULL);
 	ok(handler.ran > 100, "handlers interrupted the writer (%llu, and %llu pended)",
 	   (unsigned long long)handler.ran, (unsigned long long)handler.masked);
-	is_u64(handler.bad + r.bad, 0, "writers in handlers and under them do not disturb each other");
+	is_u64(handler.bad + r.bad, 0,
+	       "writers in handlers and under them do not disturb each other");
 	ok(count_keys(r.map) == hash_of(r.map)->nr, "the count agrees with what is there");
 	obj_put(&r.map->obj);
 }
@@ -342,11 +356,11 @@ static void bounded(u32 flags, const char *what)
 	for (i = 0; i < 200000; i++) {
 		key = i % 32;
 		map->ops->update(map, &key, &value, BPF_ANY);
-		map->ops->remove(map, &(u64){ (i + 7) % 32 });
+		map->ops->remove(map, &(u64){(i + 7) % 32});
 	}
 	rcu_leave();
-	ok(objcache_taken(hash_of(map)->cache) <= 16 + 2, "%s: churning inside one run takes no more memory than the map's",
-	   what);
+	ok(objcache_taken(hash_of(map)->cache) <= 16 + 2,
+	   "%s: churning inside one run takes no more memory than the map's", what);
 	obj_put(&map->obj);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Grace periods and the object cache: torture with a detector that is shown to work, handlers, fork, accounting.
+// Grace periods and the object cache: torture with a detector that is shown to work, handlers,
+// fork, accounting.
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -109,10 +110,12 @@ static void torture_run(bool busted)
 	for (i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	rcu_barrier_all();
-	ok(torture.reads > 1000 && updates > 10, "%s: %llu reads, %llu updates", busted ? "busted" : "torture",
-	   (unsigned long long)torture.reads, (unsigned long long)updates);
+	ok(torture.reads > 1000 && updates > 10, "%s: %llu reads, %llu updates",
+	   busted ? "busted" : "torture", (unsigned long long)torture.reads,
+	   (unsigned long long)updates);
 	if (busted)
-		ok(torture.bad, "the detector finds a free that does not wait (%llu times)", (unsigned long long)torture.bad);
+		ok(torture.bad, "the detector finds a free that does not wait (%llu times)",
+		   (unsigned long long)torture.bad);
 	else
 		is_u64(torture.bad, 0, "no reader sees an object grow old");
 }
@@ -173,7 +176,7 @@ static void give(struct owned *o, u64 who, bool wait)
 static void *cache_thread(void *arg)
 {
 	u64 who = (u64)arg, seed = who, n;
-	struct owned *held[16] = { NULL };
+	struct owned *held[16] = {NULL};
 	u32 i;
 
 	rcu_thread_enter();
@@ -201,7 +204,7 @@ static void cache_handler(int sig)
 
 static void cache_race(void)
 {
-	struct itimerval every = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct itimerval every = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
 	struct owned *first;
 	pthread_t t[3];
 	sigset_t alarm;
@@ -226,15 +229,16 @@ static void cache_race(void)
 	signal(SIGALRM, SIG_IGN);
 	for (i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
-	ok(cache_ops > 1000 && handler_ops > 10, "%llu operations, and %llu in handlers", (unsigned long long)cache_ops,
-	   (unsigned long long)handler_ops);
+	ok(cache_ops > 1000 && handler_ops > 10, "%llu operations, and %llu in handlers",
+	   (unsigned long long)cache_ops, (unsigned long long)handler_ops);
 	is_u64(cache_bad, 0, "an object has one owner at a time");
 	rcu_barrier_all();
 	is_int(objcache_live(shared_cache), 0, "all objects are back");
 	objcache_destroy(shared_cache);
 }
 
-/* A, B, A: the handler takes A and B and gives A back, and the next time B. A take it interrupted must notice. */
+/* A, B, A: the handler takes A and B and gives A back, and the next time B. A take it interrupted
+ * must notice. */
 static void aba_handler(int sig)
 {
 	static struct owned *kept;
@@ -253,7 +257,7 @@ static void aba_handler(int sig)
 
 static void aba(void)
 {
-	struct itimerval every = { { 0, 20 }, { 0, 20 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct itimerval every = {{0, 20}, {0, 20}}, never = {{0, 0}, {0, 0}};
 	struct owned *o[64];
 	u64 end = now_ns() + RUN_NS, n;
 	u32 i;
@@ -273,8 +277,10 @@ static void aba(void)
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_IGN);
-	ok(handler_ops > 100, "%llu handlers in %llu takes", (unsigned long long)handler_ops, (unsigned long long)n);
-	is_u64(cache_bad, 0, "a handler that gives back what an interrupted take was about to take does no harm");
+	ok(handler_ops > 100, "%llu handlers in %llu takes", (unsigned long long)handler_ops,
+	   (unsigned long long)n);
+	is_u64(cache_bad, 0,
+	       "a handler that gives back what an interrupted take was about to take does no harm");
 	is_u64(objcache_taken(shared_cache), ARRAY_SIZE(o), "and no object is lost");
 	objcache_destroy(shared_cache);
 }
@@ -356,7 +362,8 @@ static void forks(void)
 		_exit(child_ran == 1 ? 0 : 1);
 	}
 	waitpid(pid, &status, 0);
-	ok(WIFEXITED(status) && !WEXITSTATUS(status), "grace periods end in a child whose parent has a reader inside");
+	ok(WIFEXITED(status) && !WEXITSTATUS(status),
+	   "grace periods end in a child whose parent has a reader inside");
 	__atomic_store_n(&reader_stop, true, __ATOMIC_RELEASE);
 	pthread_join(t, NULL);
 	rcu_wait();

@@ -45,7 +45,8 @@ static void consumer_unmap(struct consumer *c)
 static const void *consume(struct consumer *c, u32 *ret_len)
 {
 	static char copy[8192] __attribute__((aligned(8)));
-	u64 cons = __atomic_load_n(c->cons, __ATOMIC_RELAXED), prod = __atomic_load_n(c->prod, __ATOMIC_ACQUIRE);
+	u64 cons = __atomic_load_n(c->cons, __ATOMIC_RELAXED),
+	    prod = __atomic_load_n(c->prod, __ATOMIC_ACQUIRE);
 	const void *sample;
 	u32 len, *hdr;
 
@@ -55,7 +56,9 @@ static const void *consume(struct consumer *c, u32 *ret_len)
 		if (len & BPF_RINGBUF_BUSY_BIT)
 			return NULL;
 		cons += align_up((len & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ, 8);
-		sample = len & BPF_RINGBUF_DISCARD_BIT ? NULL : memcpy(copy, hdr + 2, min_of(len, (u32)sizeof(copy)));
+		sample = len & BPF_RINGBUF_DISCARD_BIT
+				 ? NULL
+				 : memcpy(copy, hdr + 2, min_of(len, (u32)sizeof(copy)));
 		*ret_len = len;
 		__atomic_store_n(c->cons, cons, __ATOMIC_RELEASE);
 		if (sample)
@@ -71,16 +74,17 @@ static void sizes(void)
 	static const struct {
 		u64 size;
 		bool fits;
-	} rows[] = { { 4080, true },  { 4081, false }, { 8192, false }, { (1u << 30) - 1, false }, { 1u << 30, false },
-		     { 0, true },     { 1, true },     { ~0ULL, false }, { 1ULL << 32, false } };
+	} rows[] = {{4080, true},	{4081, false}, {8192, false}, {(1u << 30) - 1, false},
+		    {1u << 30, false},	{0, true},     {1, true},     {~0ULL, false},
+		    {1ULL << 32, false}};
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct map *map = make_ring(4096);
 		void *rec = ringbuf_reserve(map, rows[i].size);
 
-		ok(!rec == !rows[i].fits, "reserve of %llu in a fresh ring of 4096 %s", (unsigned long long)rows[i].size,
-		   rows[i].fits ? "succeeds" : "fails");
+		ok(!rec == !rows[i].fits, "reserve of %llu in a fresh ring of 4096 %s",
+		   (unsigned long long)rows[i].size, rows[i].fits ? "succeeds" : "fails");
 		if (rec)
 			ringbuf_commit(rec, 0, false);
 		obj_put(&map->obj);
@@ -94,14 +98,17 @@ static void layout(void)
 	void *rec = ringbuf_reserve(map, 2 * page - 1024);
 
 	ringbuf_commit(rec, 0, true);
-	is_u64(ringbuf_query(map, BPF_RB_PROD_POS), 2 * page - 1016, "the producer's position counts the header");
+	is_u64(ringbuf_query(map, BPF_RB_PROD_POS), 2 * page - 1016,
+	       "the producer's position counts the header");
 	rec = ringbuf_reserve(map, 100);
 	hdr = (u32 *)rec - 2;
 	is_u64(hdr[0], 100 | BPF_RINGBUF_BUSY_BIT, "a reserved record is busy");
-	is_u64(hdr[1], 3 + (2 * page - 1016) / page, "the header tells its page, as Linux counts them");
+	is_u64(hdr[1], 3 + (2 * page - 1016) / page,
+	       "the header tells its page, as Linux counts them");
 	ringbuf_commit(rec, 0, false);
 	is_u64(hdr[0], 100, "a committed record has its length");
-	is_u64(ringbuf_query(map, BPF_RB_AVAIL_DATA), 2 * page - 1016 + 112, "query: available data");
+	is_u64(ringbuf_query(map, BPF_RB_AVAIL_DATA), 2 * page - 1016 + 112,
+	       "query: available data");
 	is_u64(ringbuf_query(map, BPF_RB_RING_SIZE), 8192, "query: size");
 	is_u64(ringbuf_query(map, BPF_RB_CONS_POS), 0, "query: consumer's position");
 	is_u64(ringbuf_query(map, 4), 0, "query: anything else is 0");
@@ -139,7 +146,8 @@ static void order(void)
 	obj_put(&map->obj);
 }
 
-/* Records whose data runs past the end of the data area are whole for the consumer and for the next round. */
+/* Records whose data runs past the end of the data area are whole for the consumer and for the next
+ * round. */
 static void wrap(void)
 {
 	struct map *map = make_ring(4096);
@@ -211,7 +219,8 @@ static void hostile(void)
 		*cons = i & 1 ? rnd(&seed) : rnd(&seed) % 16384;
 		a = ringbuf_reserve(map, rnd(&seed) % 4200);
 		b = ringbuf_reserve(map, rnd(&seed) % 400);
-		bad += a && (a < (char *)map->mem.addr + 2 * 4096 || a > (char *)map->mem.addr + 3 * 4096);
+		bad += a && (a < (char *)map->mem.addr + 2 * 4096 ||
+			     a > (char *)map->mem.addr + 3 * 4096);
 		if (b)
 			ringbuf_commit(b, rnd(&seed) % 4, rnd(&seed) & 1);
 		if (a)
@@ -221,11 +230,12 @@ static void hostile(void)
 	obj_put(&map->obj);
 }
 
-/* The data can be written through the descriptor (pwrite): what a record's header says of its ring is not believed. */
+/* The data can be written through the descriptor (pwrite): what a record's header says of its ring
+ * is not believed. */
 static void forged_header(void)
 {
 	struct map *map = make_ring(4096), *other = make_ring(4096);
-	static const u32 forged[] = { 0, 1, 2, 4, 5, 6, 1000, 0x7fffffff, 0xffffffff };
+	static const u32 forged[] = {0, 1, 2, 4, 5, 6, 1000, 0x7fffffff, 0xffffffff};
 	u32 i, *hdr;
 	void *rec;
 
@@ -248,7 +258,11 @@ static void forged_header(void)
 	for (i = 0; i < 100; i++)
 		if ((rec = ringbuf_reserve(map, 100)))
 			ringbuf_commit(rec, 0, false);
-	ok(true, "lengths that are not ours do no harm");
+	*(u64 *)((char *)map->mem.addr + 4096) = 12345677; /* producer's position */
+	for (i = 0; i < 100; i++)
+		if ((rec = ringbuf_reserve(map, 100)))
+			ringbuf_commit(rec, 0, false);
+	ok(true, "lengths and positions that are not ours do no harm");
 	obj_put(&other->obj);
 	obj_put(&map->obj);
 }
@@ -265,36 +279,44 @@ static void map_rules(void)
 		bool shared;
 		int want;
 	} rows[] = {
-		{ "consumer page, read-write", 0, page, PROT_READ | PROT_WRITE, true, 0 },
-		{ "consumer page, read-only", 0, page, PROT_READ, true, 0 },
-		{ "consumer page, private", 0, page, PROT_READ, false, -EINVAL },
-		{ "producer page and both copies, read-only", page, page + 2 * size, PROT_READ, true, 0 },
-		{ "producer page and data, read-write", page, page + size, PROT_READ | PROT_WRITE, true, -EPERM },
-		{ "producer page, read-write", page, page, PROT_READ | PROT_WRITE, true, -EPERM },
-		{ "both position pages, read-write", 0, 2 * page, PROT_READ | PROT_WRITE, true, -EPERM },
-		{ "one page more than both copies", page, 2 * page + 2 * size, PROT_READ, true, -EINVAL },
-		{ "everything, read-only", 0, 2 * page + 2 * size, PROT_READ, true, 0 },
-		{ "past the end", 2 * page + 2 * size, page, PROT_READ, true, -EINVAL },
+		{"consumer page, read-write", 0, page, PROT_READ | PROT_WRITE, true, 0},
+		{"consumer page, read-only", 0, page, PROT_READ, true, 0},
+		{"consumer page, private", 0, page, PROT_READ, false, -EINVAL},
+		{"producer page and both copies, read-only", page, page + 2 * size, PROT_READ, true,
+		 0},
+		{"producer page and data, read-write", page, page + size, PROT_READ | PROT_WRITE,
+		 true, -EPERM},
+		{"producer page, read-write", page, page, PROT_READ | PROT_WRITE, true, -EPERM},
+		{"both position pages, read-write", 0, 2 * page, PROT_READ | PROT_WRITE, true,
+		 -EPERM},
+		{"one page more than both copies", page, 2 * page + 2 * size, PROT_READ, true,
+		 -EINVAL},
+		{"everything, read-only", 0, 2 * page + 2 * size, PROT_READ, true, 0},
+		{"past the end", 2 * page + 2 * size, page, PROT_READ, true, -EINVAL},
 	};
 	struct map *map = make_ring(size);
-	struct map_attr attr = { .map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = size };
+	struct map_attr attr = {.map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = size};
 	int h = have_kernel() ? s_create(&kernel_side, &attr, 0) : -1;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		void *p;
 
-		is_int(map->ops->mmap_check(map, rows[i].off, rows[i].len, rows[i].prot, rows[i].shared), rows[i].want,
-		       "mmap %s", rows[i].what);
+		is_int(map->ops->mmap_check(map, rows[i].off, rows[i].len, rows[i].prot,
+					    rows[i].shared),
+		       rows[i].want, "mmap %s", rows[i].what);
 		if (h < 0)
 			continue;
-		p = mmap(NULL, rows[i].len, rows[i].prot, rows[i].shared ? MAP_SHARED : MAP_PRIVATE, h, rows[i].off);
-		is_int(p == MAP_FAILED ? -errno : 0, rows[i].want, "mmap %s: the kernel says the same", rows[i].what);
+		p = mmap(NULL, rows[i].len, rows[i].prot, rows[i].shared ? MAP_SHARED : MAP_PRIVATE,
+			 h, rows[i].off);
+		is_int(p == MAP_FAILED ? -errno : 0, rows[i].want,
+		       "mmap %s: the kernel says the same", rows[i].what);
 		if (p != MAP_FAILED)
 			munmap(p, rows[i].len);
 	}
 	s_close(&kernel_side, h);
-	is_int(ftruncate(map->mem.fd, 4096), -1, "the memory cannot be cut short through the descriptor");
+	is_int(ftruncate(map->mem.fd, 4096), -1,
+	       "the memory cannot be cut short through the descriptor");
 	obj_put(&map->obj);
 }
 
@@ -378,7 +400,8 @@ static bool produce(u32 producer, u64 *seed)
 		rec->seq = many.sent[producer];
 		rec->check = check_of(producer, rec->seq);
 		memset(rec->data, (int)rec->seq, extra);
-		ringbuf_commit(rec, 0, rnd(seed) % 8 == 0 ? (many.failed[producer]++, true) : false);
+		ringbuf_commit(rec, 0,
+			       rnd(seed) % 8 == 0 ? (many.failed[producer]++, true) : false);
 		many.sent[producer]++;
 	}
 	rcu_leave();
@@ -392,7 +415,8 @@ static void *producer_thread(void *arg)
 	sigset_t alarm;
 
 	env_enter(fix.env, who, NULL);
-	/* only the first producer is interrupted, so that the handler is a single producer as well */
+	/* only the first producer is interrupted, so that the handler is a single producer as well
+	 */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	pthread_sigmask(who ? SIG_BLOCK : SIG_UNBLOCK, &alarm, NULL);
@@ -413,8 +437,8 @@ static void on_signal(int sig)
 
 static void producers(void)
 {
-	struct itimerval every = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
-	u64 next[3] = { 0 }, got = 0, bad = 0;
+	struct itimerval every = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	u64 next[3] = {0}, got = 0, bad = 0;
 	const struct record *rec;
 	struct consumer c;
 	pthread_t t[2];
@@ -451,10 +475,13 @@ static void producers(void)
 	signal(SIGALRM, SIG_IGN);
 	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
 	is_u64(bad, 0, "records of several producers are whole and in each producer's order");
-	is_u64(got, many.sent[0] + many.sent[1] + many.sent[2] - many.failed[0] - many.failed[1] - many.failed[2],
+	is_u64(got,
+	       many.sent[0] + many.sent[1] + many.sent[2] - many.failed[0] - many.failed[1] -
+		       many.failed[2],
 	       "all that were submitted arrive, none that were discarded");
-	ok(many.sent[0] > 20 && many.sent[1] > 20 && many.sent[2] > 10, "%llu, %llu and, in a handler, %llu records",
-	   (unsigned long long)many.sent[0], (unsigned long long)many.sent[1], (unsigned long long)many.sent[2]);
+	ok(many.sent[0] > 20 && many.sent[1] > 20 && many.sent[2] > 10,
+	   "%llu, %llu and, in a handler, %llu records", (unsigned long long)many.sent[0],
+	   (unsigned long long)many.sent[1], (unsigned long long)many.sent[2]);
 	consumer_unmap(&c);
 	obj_put(&many.map->obj);
 }

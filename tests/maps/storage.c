@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Task storage: slots near and far, flags, races to create, map and owner torn down in any order, slot numbers reused late.
+// Task storage: slots near and far, flags, races to create, map and owner torn down in any order,
+// slot numbers reused late.
 #include <sys/syscall.h>
 
 #include "fixture.h"
@@ -18,7 +19,7 @@ static void no_release(struct obj *obj)
 {
 }
 
-static const struct obj_ops task_fd_ops = { .release = no_release };
+static const struct obj_ops task_fd_ops = {.release = no_release};
 
 /* Descriptor i stands for the task. */
 static void give_fd(int i, struct env_task *task)
@@ -46,9 +47,11 @@ static void sys_steps(const struct side *s, int h, int fd, int other_fd)
 	is_int(s_elem(s, DELETE, h, &fd, NULL, 0), -ENOENT, "%s: delete before create", s->name);
 	is_int(s_elem(s, UPDATE, h, &fd, &v, BPF_EXIST), -ENOENT, "%s: EXIST on missing", s->name);
 	is_int(s_elem(s, UPDATE, h, &fd, &v, 3), -EINVAL, "%s: flags 3", s->name);
-	is_int(s_elem(s, UPDATE, h, &fd, &v, BPF_F_LOCK), -EINVAL, "%s: F_LOCK without a lock", s->name);
+	is_int(s_elem(s, UPDATE, h, &fd, &v, BPF_F_LOCK), -EINVAL, "%s: F_LOCK without a lock",
+	       s->name);
 	is_int(s_elem(s, UPDATE, h, &fd, &v, BPF_NOEXIST), 0, "%s: create", s->name);
-	is_int(s_elem(s, UPDATE, h, &fd, &v, BPF_NOEXIST), -EEXIST, "%s: NOEXIST on present", s->name);
+	is_int(s_elem(s, UPDATE, h, &fd, &v, BPF_NOEXIST), -EEXIST, "%s: NOEXIST on present",
+	       s->name);
 	is_int(s_elem(s, LOOKUP, h, &fd, &got, 0), 0, "%s: lookup", s->name);
 	is_u64(got, 41, "%s: value", s->name);
 	v = 42;
@@ -58,7 +61,8 @@ static void sys_steps(const struct side *s, int h, int fd, int other_fd)
 	is_int(s_elem(s, LOOKUP, h, &fd, &got, 1), -EINVAL, "%s: lookup flags 1", s->name);
 	is_int(s_elem(s, LOOKUP, h, &bad, &got, 0), -EBADF, "%s: bad fd", s->name);
 	is_int(s_elem(s, UPDATE, h, &bad, &v, 0), -EBADF, "%s: update bad fd", s->name);
-	is_int(s_elem(s, UPDATE, h, &other_fd, &v, 0), -EBADF, "%s: descriptor of something else", s->name);
+	is_int(s_elem(s, UPDATE, h, &other_fd, &v, 0), -EBADF, "%s: descriptor of something else",
+	       s->name);
 	is_int(s_elem(s, NEXT, h, NULL, &got, 0), -LINUX_ENOTSUPP, "%s: next_key", s->name);
 	is_int(s_elem(s, TAKE, h, &fd, &got, 0), -LINUX_ENOTSUPP, "%s: lookup_and_delete", s->name);
 	is_int(s_elem(s, DELETE, h, &fd, NULL, 0), 0, "%s: delete", s->name);
@@ -68,7 +72,7 @@ static void sys_steps(const struct side *s, int h, int fd, int other_fd)
 static int kernel_map(const struct btf_blob *blob, struct map_attr *attr)
 {
 	char bytes[8192];
-	union bpf_attr ba = { .btf = (u64)bytes, .btf_size = blob_pack(blob, bytes) };
+	union bpf_attr ba = {.btf = (u64)bytes, .btf_size = blob_pack(blob, bytes)};
 	int btf_fd = sys_bpf_raw(BPF_BTF_LOAD, &ba), h;
 
 	if (btf_fd < 0)
@@ -92,8 +96,10 @@ static void by_bpf(void)
 	sys_steps(&inlay_side, 0, 0, 1);
 	give_fd(2, new_task(11));
 	env_task_exit(env_task_find(fix.env, 11));
-	is_int(s_elem(&inlay_side, UPDATE, 0, &gone, &v, 0), -ENOENT, "descriptor of a task that is gone");
-	is_int(s_elem(&inlay_side, LOOKUP, 0, &gone, &v, 0), -ENOENT, "lookup with a task that is gone");
+	is_int(s_elem(&inlay_side, UPDATE, 0, &gone, &v, 0), -ENOENT,
+	       "descriptor of a task that is gone");
+	is_int(s_elem(&inlay_side, LOOKUP, 0, &gone, &v, 0), -ENOENT,
+	       "lookup with a task that is gone");
 	(void)fd;
 	take_fd(0);
 	take_fd(2);
@@ -109,9 +115,11 @@ static void by_bpf(void)
 	}
 	fd = syscall(SYS_pidfd_open, getpid(), 0);
 	{
-		struct btf_blob blob = { .nr = 0 };
-		struct map_attr attr = { .map_type = BPF_MAP_TYPE_TASK_STORAGE, .key_size = 4, .value_size = 8,
-					 .map_flags = BPF_F_NO_PREALLOC };
+		struct btf_blob blob = {.nr = 0};
+		struct map_attr attr = {.map_type = BPF_MAP_TYPE_TASK_STORAGE,
+					.key_size = 4,
+					.value_size = 8,
+					.map_flags = BPF_F_NO_PREALLOC};
 
 		attr.btf_key_type_id = blob_int(&blob, "int", 4);
 		attr.btf_value_type_id = blob_int(&blob, "long", 8);
@@ -132,27 +140,30 @@ static void creates(void)
 		u32 flags, key, value, max, key_type, value_bytes;
 		int want;
 	} rows[] = {
-		{ "plain", BPF_F_NO_PREALLOC, 4, 8, 0, 4, 8, 0 },
-		{ "CLONE", BPF_F_NO_PREALLOC | BPF_F_CLONE, 4, 8, 0, 4, 8, 0 },
-		{ "preallocated", 0, 4, 8, 0, 4, 8, -EINVAL },
-		{ "CLONE alone", BPF_F_CLONE, 4, 8, 0, 4, 8, -EINVAL },
-		{ "RDONLY", BPF_F_NO_PREALLOC | BPF_F_RDONLY, 4, 8, 0, 4, 8, -EINVAL },
-		{ "max_entries 1", BPF_F_NO_PREALLOC, 4, 8, 1, 4, 8, -EINVAL },
-		{ "key_size 8", BPF_F_NO_PREALLOC, 8, 8, 0, 8, 8, -EINVAL },
-		{ "value_size 0", BPF_F_NO_PREALLOC, 4, 0, 0, 4, 8, -EINVAL },
-		{ "value type of another size", BPF_F_NO_PREALLOC, 4, 8, 0, 4, 9, -EINVAL },
-		{ "largest value", BPF_F_NO_PREALLOC, 4, 65407, 0, 4, 65407, 0 },
-		{ "value too large", BPF_F_NO_PREALLOC, 4, 65408, 0, 4, 65408, -E2BIG },
-		{ "no BTF", BPF_F_NO_PREALLOC, 4, 8, 0, 0, 0, -EINVAL },
+		{"plain", BPF_F_NO_PREALLOC, 4, 8, 0, 4, 8, 0},
+		{"CLONE", BPF_F_NO_PREALLOC | BPF_F_CLONE, 4, 8, 0, 4, 8, 0},
+		{"preallocated", 0, 4, 8, 0, 4, 8, -EINVAL},
+		{"CLONE alone", BPF_F_CLONE, 4, 8, 0, 4, 8, -EINVAL},
+		{"RDONLY", BPF_F_NO_PREALLOC | BPF_F_RDONLY, 4, 8, 0, 4, 8, -EINVAL},
+		{"max_entries 1", BPF_F_NO_PREALLOC, 4, 8, 1, 4, 8, -EINVAL},
+		{"key_size 8", BPF_F_NO_PREALLOC, 8, 8, 0, 8, 8, -EINVAL},
+		{"value_size 0", BPF_F_NO_PREALLOC, 4, 0, 0, 4, 8, -EINVAL},
+		{"value type of another size", BPF_F_NO_PREALLOC, 4, 8, 0, 4, 9, -EINVAL},
+		{"largest value", BPF_F_NO_PREALLOC, 4, 65407, 0, 4, 65407, 0},
+		{"value too large", BPF_F_NO_PREALLOC, 4, 65408, 0, 4, 65408, -E2BIG},
+		{"no BTF", BPF_F_NO_PREALLOC, 4, 8, 0, 0, 0, -EINVAL},
 	};
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct btf_blob blob = { .nr = 0 };
-		struct map_attr attr = { .map_type = BPF_MAP_TYPE_TASK_STORAGE, .map_flags = rows[i].flags,
-					 .key_size = rows[i].key, .value_size = rows[i].value,
-					 .max_entries = rows[i].max };
-		u32 byte = blob_int(&blob, "char", 1), key = blob_int(&blob, "int", rows[i].key_type ? rows[i].key_type : 4);
+		struct btf_blob blob = {.nr = 0};
+		struct map_attr attr = {.map_type = BPF_MAP_TYPE_TASK_STORAGE,
+					.map_flags = rows[i].flags,
+					.key_size = rows[i].key,
+					.value_size = rows[i].value,
+					.max_entries = rows[i].max};
+		u32 byte = blob_int(&blob, "char", 1),
+		    key = blob_int(&blob, "int", rows[i].key_type ? rows[i].key_type : 4);
 		u32 value = blob_array(&blob, byte, key, rows[i].value_bytes);
 		int h, k;
 
@@ -169,7 +180,8 @@ static void creates(void)
 		if (!have_kernel())
 			continue;
 		k = kernel_map(&blob, &attr);
-		is_int(k < 0 ? k : 0, rows[i].want, "create, %s: the kernel says the same", rows[i].what);
+		is_int(k < 0 ? k : 0, rows[i].want, "create, %s: the kernel says the same",
+		       rows[i].what);
 		s_close(&kernel_side, k);
 	}
 }
@@ -190,7 +202,8 @@ static void many_maps(void)
 		bad += !maps[i];
 	}
 	is_u64(bad, 0, "%d task storage maps are made", MANY);
-	is_u64(lstore_map_of(maps[MANY - 1])->slot - lstore_map_of(maps[0])->slot, MANY - 1, "slots are dense");
+	is_u64(lstore_map_of(maps[MANY - 1])->slot - lstore_map_of(maps[0])->slot, MANY - 1,
+	       "slots are dense");
 	rcu_enter();
 	for (i = 0; i < MANY; i++)
 		bad += task_storage_find(maps[i], a) != NULL;
@@ -201,7 +214,7 @@ static void many_maps(void)
 		bad += !v;
 		if (i % 3)
 			continue;
-		v = task_storage_get_or_create(maps[i], b, &(u64){ i + 1000000 });
+		v = task_storage_get_or_create(maps[i], b, &(u64){i + 1000000});
 		bad += !v || *v != i + 1000000;
 	}
 	for (i = 0; i < MANY; i++) {
@@ -229,11 +242,12 @@ static void slot_reuse(void)
 	u64 *v;
 
 	rcu_enter();
-	v = task_storage_get_or_create(first, task, &(u64){ 5 });
+	v = task_storage_get_or_create(first, task, &(u64){5});
 	obj_abort(&first->obj);
 	first->ops->destroy(first); /* now, without the grace period before it */
 	second = make_task_map(8);
-	ok(lstore_map_of(second)->slot != slot, "a slot number is not reused while its last map's readers may run");
+	ok(lstore_map_of(second)->slot != slot,
+	   "a slot number is not reused while its last map's readers may run");
 	is_u64(*v, 5, "a value stays readable in the read section after its map went");
 	ok(!task_storage_find(second, task), "a new map finds nothing of an old one");
 	rcu_leave();
@@ -263,7 +277,8 @@ static void values(void)
 	v = task_storage_get_or_create(map, task, ones);
 	is_int(memcmp(v, ones, 20), 0, "the initial value is the one given");
 	old = v;
-	is_int(lstore_update(&task->storage, lstore_map_of(map), "0123456789012345678", BPF_ANY), 0, "update");
+	is_int(lstore_update(&task->storage, lstore_map_of(map), "0123456789012345678", BPF_ANY), 0,
+	       "update");
 	v = task_storage_find(map, task);
 	ok(v != old, "an update replaces the element");
 	is_int(memcmp(old, ones, 20), 0, "the old value stays readable in the read section");
@@ -294,7 +309,8 @@ static void dead_owner(void)
 	env_task_exit(task);
 	ok(!task_storage_find(map, task), "a dead task has none");
 	ok(!task_storage_get_or_create(map, task, NULL), "a dead task takes none");
-	is_int(lstore_update(&task->storage, lstore_map_of(map), &(u64){ 1 }, BPF_ANY), -ENOENT, "update of a dead task");
+	is_int(lstore_update(&task->storage, lstore_map_of(map), &(u64){1}, BPF_ANY), -ENOENT,
+	       "update of a dead task");
 	is_int(task_storage_remove(map, task), -ENOENT, "remove from a dead task");
 	rcu_leave();
 	env_task_put(task);
@@ -306,7 +322,7 @@ static void dead_owner(void)
 struct pair {
 	pthread_barrier_t meet;
 	struct map *map;
-	void *owner;	/* a storage pointer */
+	void *owner; /* a storage pointer */
 	void *got[2];
 	u64 rounds, bad;
 	bool end;
@@ -344,9 +360,10 @@ static void *pair_thread(void *arg)
 	return NULL;
 }
 
-static void run_pair(struct pair *p, u64 budget_ns, void (*before)(struct pair *), void (*after)(struct pair *))
+static void run_pair(struct pair *p, u64 budget_ns, void (*before)(struct pair *),
+		     void (*after)(struct pair *))
 {
-	struct side_arg args[2] = { { p, 0 }, { p, 1 } };
+	struct side_arg args[2] = {{p, 0}, {p, 1}};
 	pthread_t t[2];
 	u64 end = now_ns() + budget_ns;
 	int i;
@@ -401,14 +418,15 @@ static void after_create(struct pair *p)
 
 	rcu_enter();
 	e = lstore_find(&p->owner, lstore_map_of(p->map));
-	p->bad += !e || p->got[0] != e->value || p->got[1] != e->value || (e->value[0] != 100 && e->value[0] != 101);
+	p->bad += !e || p->got[0] != e->value || p->got[1] != e->value ||
+		  (e->value[0] != 100 && e->value[0] != 101);
 	rcu_leave();
 	lstore_owner_free(&p->owner);
 }
 
 static void create_race(void)
 {
-	struct pair p = { .map = make_task_map(8), .act = { act_create, act_create } };
+	struct pair p = {.map = make_task_map(8), .act = {act_create, act_create}};
 	struct objcache *cache = lstore_map_of(p.map)->cache;
 
 	run_pair(&p, 500000000, before_create, after_create);
@@ -428,7 +446,7 @@ static void after_create_free(struct pair *p)
 
 static void create_and_owner_free(void)
 {
-	struct pair p = { .map = make_task_map(8), .act = { act_create, act_owner_free } };
+	struct pair p = {.map = make_task_map(8), .act = {act_create, act_owner_free}};
 	struct objcache *cache = lstore_map_of(p.map)->cache;
 	long before = lstore_live();
 
@@ -449,7 +467,7 @@ static void before_teardown(struct pair *p)
 	p->owner = NULL;
 	p->map = make_task_map(8);
 	rcu_enter();
-	e = lstore_get_or_create(&p->owner, lstore_map_of(p->map), &(u64){ 1 });
+	e = lstore_get_or_create(&p->owner, lstore_map_of(p->map), &(u64){1});
 	p->bad += !e;
 	rcu_leave();
 }
@@ -461,7 +479,7 @@ static void after_teardown(struct pair *p)
 
 static void teardown_race(void)
 {
-	struct pair p = { .act = { act_owner_free, act_map_put } };
+	struct pair p = {.act = {act_owner_free, act_map_put}};
 	long before = lstore_live();
 
 	run_pair(&p, 700000000, before_teardown, after_teardown);
@@ -471,7 +489,8 @@ static void teardown_race(void)
 	is_int(lstore_live(), before, "every storage is given back once");
 }
 
-/* One deletes and recreates, the other reads: what it holds in a section is never somebody else's. */
+/* One deletes and recreates, the other reads: what it holds in a section is never somebody else's.
+ */
 static struct {
 	struct map *map;
 	void *owner;
@@ -513,9 +532,11 @@ static void stable_values(void)
 	churn.map = make_task_map(16);
 	pthread_create(&t, NULL, read_churned, NULL);
 	/* longer on a busy machine, until the reader had its share */
-	for (n = 0; n % 64 || now_ns() < end || (now_ns() < end + 10000000000ULL &&
-						 __atomic_load_n(&churn.reads, __ATOMIC_RELAXED) < 2000); n++) {
-		u64 value[2] = { n, ~n };
+	for (n = 0; n % 64 || now_ns() < end ||
+		    (now_ns() < end + 10000000000ULL &&
+		     __atomic_load_n(&churn.reads, __ATOMIC_RELAXED) < 2000);
+	     n++) {
+		u64 value[2] = {n, ~n};
 
 		rcu_enter();
 		if (n % 3)
@@ -526,8 +547,8 @@ static void stable_values(void)
 	}
 	__atomic_store_n(&churn.stop, true, __ATOMIC_RELAXED);
 	pthread_join(t, NULL);
-	ok(churn.reads > 1000 && n > 1000, "%llu reads against %llu changes", (unsigned long long)churn.reads,
-	   (unsigned long long)n);
+	ok(churn.reads > 1000 && n > 1000, "%llu reads against %llu changes",
+	   (unsigned long long)churn.reads, (unsigned long long)n);
 	is_u64(churn.bad, 0, "a value found in a read section does not change under it");
 	lstore_owner_free(&churn.owner);
 	obj_put(&churn.map->obj);

@@ -173,6 +173,9 @@ static void commands(int cmd)
 			contents();
 		good_attr(cmd, &attr);
 		scramble(&attr, rnd() % 4 ? 72 : sizeof(attr), rnd() % 4);
+		/* four thousand million runs would be run, as asked */
+		if (cmd == BPF_PROG_TEST_RUN)
+			attr.test.repeat %= 100;
 		ret = inlay_bpf(in, cmd, (void *)&attr, rnd() % 8 ? sizeof(attr) : rnd() % 200);
 		bad += ret < -4095;
 		done += ret >= 0;

@@ -67,6 +67,8 @@ static void alu(struct gen *g)
 			      w[0] == 'w' ? 8u << rnd(2) : 8u << rnd(3), s);
 	} else if (one_in(12)) {
 		strbuf_printf(&g->b, "%s%u = -%s%u\n", w, d, w, d);
+	} else if (one_in(20)) {
+		strbuf_printf(&g->b, "r%u = %s%u r%u\n", d, one_in(3) ? "le" : one_in(2) ? "be" : "bswap", 16u << rnd(3), d);
 	} else if (one_in(2)) {
 		strbuf_printf(&g->b, "%s%u %s %s%u\n", w, d, op, w, s);
 	} else {
@@ -130,9 +132,15 @@ static void map_value(struct gen *g)
 	char base[8];
 
 	if (one_in(2)) {
-		strbuf_printf(&g->b, "r1 = r7\nr1 += r%u\n", scratch_reg());
+		u32 r = 2 + rnd(4), mask = 1u << rnd(6);
+
+		if (!one_in(10))
+			strbuf_printf(&g->b, "%s%u &= %u\n", one_in(3) ? "w" : "r", r, one_in(2) ? mask : mask - 1);
+		else if (one_in(2))
+			strbuf_printf(&g->b, "if r%u > %u goto out\n", r, rnd(44));
+		strbuf_printf(&g->b, "r1 = r7\nr1 += r%u\n", r);
 		snprintf(base, sizeof(base), "r1");
-		limit = rnd(limit + 1);
+		limit = limit > mask && !one_in(10) ? rnd(limit - mask + 1) : rnd(limit + 1);
 	} else {
 		snprintf(base, sizeof(base), "r7");
 	}
@@ -147,7 +155,11 @@ static void stack(struct gen *g)
 	if (one_in(10))
 		off += (s32)rnd(5) - 2;
 	if (one_in(5)) {
-		strbuf_printf(&g->b, "r2 = r10\nr2 += -64\nr2 += r%u\n", scratch_reg());
+		u32 r = 3 + rnd(3);
+
+		if (!one_in(8))
+			strbuf_printf(&g->b, "r%u &= %u\n", r, 8 << rnd(3));
+		strbuf_printf(&g->b, "r2 = r10\nr2 += -64\nr2 += r%u\n", r);
 		access_at(g, "r2", -(s32)(rnd(2) * 8), size);
 		return;
 	}
@@ -188,14 +200,16 @@ static void helper(struct gen *g)
 		strbuf_puts(&g->b, "r9 = *(u64 *)(r0 + 8)\n");
 		break;
 	case 2: /* sizes from a register */
-		strbuf_printf(&g->b, "r2 = r%u\nr1 = r10\nr1 += -64\nr3 = 0\ncall 113\n", scratch_reg());
+		if (!one_in(6))
+			strbuf_puts(&g->b, one_in(2) ? "r3 &= 63\nr2 = r3\n" : "w8 &= 31\nr2 = r8\n");
+		strbuf_printf(&g->b, "%sr1 = r10\nr1 += -64\nr3 = 0\ncall 113\n", one_in(6) ? "r2 = r9\n" : "");
 		break;
 	case 3:
-		strbuf_printf(&g->b, "r1 = r10\nr1 += -%u\nr2 = %u\nr3 = 0\ncall %d\n", rnd(80), rnd(70),
+		strbuf_printf(&g->b, "r1 = r10\nr1 += -%u\nr2 = %u\nr3 = 0\ncall %d\n", 40 + rnd(40), rnd(50),
 			      one_in(2) ? 113 : 115);
 		break;
 	case 4:
-		strbuf_printf(&g->b, "r1 = r7\nr2 = r%u\nr3 = 0\ncall 115\n", scratch_reg());
+		strbuf_printf(&g->b, "r2 = r8\n%sr1 = r7\nr3 = 0\ncall 115\n", one_in(6) ? "" : "r2 &= 31\n");
 		break;
 	case 5:
 		strbuf_printf(&g->b, "r1 = map3\nr2 = %u\nr3 = 0\ncall 131\n", 8 * rnd(6));

@@ -92,8 +92,15 @@ enum wide wide_value;
 outer_t *outer;
 outer_ptr outer_const;
 struct tagged tag;
+#ifdef NO_EXTERN /* BTF_LOAD takes no externals; a loader resolves them first */
+#define some_kfunc(x) ((void)(x))
+#define LINUX_KERNEL_VERSION 5
+#define HAVE_KFUNC 0
+#else
 extern void some_kfunc(int x) __attribute__((section(".ksyms"), weak));
 extern int LINUX_KERNEL_VERSION __attribute__((section(".kconfig")));
+#define HAVE_KFUNC (some_kfunc != (void *)0)
+#endif
 
 static void *(*lookup)(void *map, const void *key) = (void *)1;
 
@@ -116,7 +123,7 @@ int on_switch(u64 *ctx)
 
 	if (count)
 		*count += 1;
-	if (some_kfunc)
+	if (HAVE_KFUNC)
 		some_kfunc(key);
 	total += helper(&tag, prev->parent->pid) + global_helper(total) + LINUX_KERNEL_VERSION;
 	total += outer->in[1].a + outer_const->u.x + lists.grid[1][2][3] + wide_value;
