@@ -2,16 +2,18 @@
 /*
  * Run-queue latency: a stamp when a task is put on a run queue, a row when it comes to run.
  *
- * One source, three objects that differ in where the stamp lives: -DSTORAGE_TASK (task local storage), -DSTORAGE_HASH
- * (hash of 10,240 preallocated entries) and -DSTORAGE_HASH_NOPREALLOC. Each runs unchanged in the kernel and in the
- * user engine.
+ * One source, three objects that differ in where the stamp lives: -DSTORAGE_TASK (task local
+ * storage), -DSTORAGE_HASH (hash of 10,240 preallocated entries) and -DSTORAGE_HASH_NOPREALLOC.
+ * Each runs unchanged in the kernel and in the user engine.
  *
- * A stamp is written at sched_wakeup (or sched_waking, one of them is loaded), sched_wakeup_new, and when a task that is
- * still runnable is switched out; the last one counts. It is taken away when the task is switched in. In task storage
- * "away" means zeroed in place, as allocating it again would cost more than all the rest.
+ * A stamp is written at sched_wakeup (or sched_waking, one of them is loaded), sched_wakeup_new,
+ * and when a task that is still runnable is switched out; the last one counts. It is taken away
+ * when the task is switched in. In task storage "away" means zeroed in place, as allocating it
+ * again would cost more than all the rest.
  *
- * Every switch also goes into the CPU's history, from which the reader works out who ran while a task waited. The
- * history and the counters are one mmapable array: reading them costs no system call and the writer nothing.
+ * Every switch also goes into the CPU's history, from which the reader works out who ran while a
+ * task waited. The history and the counters are one mmapable array: reading them costs no system
+ * call and the writer nothing.
  */
 #include "vmlinux_min.h"
 
@@ -66,7 +68,10 @@ struct {
 } start SEC(".maps");
 #endif
 
-/* Where a handler's task pointers come from: typed by tp_btf, or bare addresses that only probe_read may follow. */
+/*
+ * Where a handler's task pointers come from: typed by tp_btf, or bare addresses that only
+ * probe_read may follow.
+ */
 enum access { TYPED, BARE };
 
 #define FIELD(how, t, f) ((how) == TYPED ? (t)->f : BPF_CORE_READ(t, f))
@@ -111,7 +116,8 @@ static __always_inline void stamp_clear(struct rqs_stamp *stamp, int tid)
 static __always_inline void stamp_set(struct task_struct *t, int tid, const struct rqs_stamp *new)
 {
 #if defined(STORAGE_TASK)
-	struct rqs_stamp *stamp = bpf_task_storage_get(&start, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct rqs_stamp *stamp =
+		bpf_task_storage_get(&start, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	bool failed = !stamp;
 
 	if (stamp)
@@ -147,7 +153,8 @@ static __always_inline bool in_cgroup(enum access how, struct task_struct *t)
 	return BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id) == cfg.cgroup_id;
 }
 
-static __always_inline int enqueue(enum access how, struct task_struct *t, enum rqs_kind kind, __u64 ts)
+static __always_inline int enqueue(enum access how, struct task_struct *t, enum rqs_kind kind,
+				   __u64 ts)
 {
 	int tid = FIELD(how, t, pid);
 	struct rqs_stamp stamp = {};
@@ -179,8 +186,8 @@ static __always_inline int migrate(enum access how, struct task_struct *t)
 	if (!stamp || !stamp->ts)
 		return 0;
 	/*
-	 * The waker itself chooses a run queue after sched_waking: that is where the task is put, not a move of one that
-	 * waits. It is the same waker as long as its CPU has not switched.
+	 * The waker itself chooses a run queue after sched_waking: that is where the task is put,
+	 * not a move of one that waits. It is the same waker as long as its CPU has not switched.
 	 */
 	if (cfg.waking && stamp->kind == RQS_WOKEN && stamp->cpu == bpf_get_smp_processor_id()) {
 		cpu = this_cpu();
@@ -198,7 +205,8 @@ static __always_inline struct rqs_ran *history_slot(struct rqs_cpu *cpu, __u64 p
 	return (void *)cpu + sizeof(*cpu) + i * sizeof(struct rqs_ran);
 }
 
-static __always_inline void history_write(enum access how, struct rqs_ran *ran, __u64 ts, struct task_struct *t)
+static __always_inline void history_write(enum access how, struct rqs_ran *ran, __u64 ts,
+					  struct task_struct *t)
 {
 	ran->ts = ts;
 	ran->tid = FIELD(how, t, pid);
@@ -207,8 +215,8 @@ static __always_inline void history_write(enum access how, struct rqs_ran *ran, 
 }
 
 /* Returns next's position. */
-static __always_inline __u64 history_add(enum access how, struct rqs_cpu *cpu, __u64 ts, struct task_struct *prev,
-					 struct task_struct *next)
+static __always_inline __u64 history_add(enum access how, struct rqs_cpu *cpu, __u64 ts,
+					 struct task_struct *prev, struct task_struct *next)
 {
 	__u64 pos = cpu->pos, add = 1;
 
@@ -257,8 +265,8 @@ static __always_inline __u32 bucket_of(__u64 v)
 	return (e - RQS_SUB_BITS + 1) * RQS_SUB + ((v >> (e - RQS_SUB_BITS)) & (RQS_SUB - 1));
 }
 
-static __always_inline void emit(enum access how, struct rqs_cpu *cpu, enum rqs_row_type type, __u64 ts, __u64 wait,
-				 __u64 pos, __u32 kind, struct task_struct *t)
+static __always_inline void emit(enum access how, struct rqs_cpu *cpu, enum rqs_row_type type,
+				 __u64 ts, __u64 wait, __u64 pos, __u32 kind, struct task_struct *t)
 {
 	struct rqs_row *row = bpf_ringbuf_reserve(&rows, sizeof(*row), 0);
 
@@ -275,13 +283,17 @@ static __always_inline void emit(enum access how, struct rqs_cpu *cpu, enum rqs_
 	row->kind = kind;
 	row->type = type;
 	copy_comm(how, row->comm, t);
-	/* The reader looks every now and then anyway: waking it costs more than all of the above. */
-	bpf_ringbuf_submit(row, bpf_ringbuf_query(&rows, BPF_RB_AVAIL_DATA) > cfg.wakeup_bytes ?
-				    BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	/*
+	 * The reader looks every now and then anyway: waking it costs more than all of the above.
+	 */
+	if (bpf_ringbuf_query(&rows, BPF_RB_AVAIL_DATA) > cfg.wakeup_bytes)
+		bpf_ringbuf_submit(row, BPF_RB_FORCE_WAKEUP);
+	else
+		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void wait_ended(enum access how, struct rqs_cpu *cpu, __u64 ts, __u64 wait, __u64 pos, __u32 kind,
-				       struct task_struct *t)
+static __always_inline void wait_ended(enum access how, struct rqs_cpu *cpu, __u64 ts, __u64 wait,
+				       __u64 pos, __u32 kind, struct task_struct *t)
 {
 	bool show = cfg.emit_all;
 	__u32 i;
@@ -314,7 +326,8 @@ static __always_inline bool cpu_wanted(void)
 	return cfg.cpu_mask[cpu / 64] >> (cpu % 64) & 1;
 }
 
-static __always_inline void switch_in(enum access how, struct rqs_cpu *cpu, __u64 ts, __u64 pos, struct task_struct *t)
+static __always_inline void switch_in(enum access how, struct rqs_cpu *cpu, __u64 ts, __u64 pos,
+				      struct task_struct *t)
 {
 	int tid = FIELD(how, t, pid);
 	struct rqs_stamp *stamp;
@@ -340,8 +353,9 @@ static __always_inline void switch_in(enum access how, struct rqs_cpu *cpu, __u6
 }
 
 /*
- * A task that goes to sleep keeps its stamp, if it has one: with sched_waking (or clocks that differ) the wake-up that
- * ends this sleep may stand before the switch. But a hash must not keep what is left of a task that has ended.
+ * A task that goes to sleep keeps its stamp, if it has one: with sched_waking (or clocks that
+ * differ) the wake-up that ends this sleep may stand before the switch. But a hash must not keep
+ * what is left of a task that has ended.
  */
 static __always_inline void task_gone(enum access how, struct task_struct *t)
 {
@@ -373,7 +387,10 @@ static __always_inline int on_switch(enum access how, __u64 *args)
 		return 0;
 	if (cfg.has_arg3)
 		a3 = args[3];
-	/* Else the compiler loads from a chosen context offset, and the verifier wants constant ones. */
+	/*
+	 * Else the compiler loads from a chosen context offset, and the verifier wants constant
+	 * ones.
+	 */
 	barrier_var(a1);
 	barrier_var(a2);
 	barrier_var(a3);
@@ -428,7 +445,10 @@ int rqs_switch(__u64 *ctx)
 }
 
 #if !defined(STORAGE_TASK)
-/* A new task does not inherit the stamp of one that had its tid before; task storage is a new one anyway. */
+/*
+ * A new task does not inherit the stamp of one that had its tid before; task storage is a new one
+ * anyway.
+ */
 SEC("tp_btf/sched_process_fork")
 int rqs_fork(__u64 *ctx)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0) */
 /*
- * The few kernel types runqslower.bpf.c looks into. CO-RE finds the fields in the kernel the object is loaded into (or
- * in the user engine's model), so only names and types count here, never offsets.
+ * The few kernel types runqslower.bpf.c looks into. CO-RE finds the fields in the kernel the object
+ * is loaded into (or in the user engine's model), so only names and types count here, never
+ * offsets.
  */
 #ifndef INLAY_BPF_VMLINUX_MIN_H
 #define INLAY_BPF_VMLINUX_MIN_H
@@ -20,7 +21,7 @@ typedef __u32 __be32;
 typedef __u32 __wsum;
 
 #define false 0
-#define true  1
+#define true 1
 
 /* Numbers of <linux/bpf.h>, which drags in headers of one architecture. */
 enum bpf_map_type {

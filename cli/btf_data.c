@@ -100,7 +100,8 @@ static void print_array(struct printer *p, const struct btf_type *t, const u8 *d
 	const struct btf_array *a = btf_array(t);
 	s64 elem = btf__resolve_size(p->btf, a->type);
 
-	if (is_char(p->btf, a->type) && a->nelems > 1 && a->nelems <= size && is_text(data, a->nelems)) {
+	if (is_char(p->btf, a->type) && a->nelems > 1 && a->nelems <= size &&
+	    is_text(data, a->nelems)) {
 		cli_json_str(p->f, (const char *)data);
 		return;
 	}
@@ -113,19 +114,22 @@ static void print_array(struct printer *p, const struct btf_type *t, const u8 *d
 	fputc(']', p->f);
 }
 
-static void print_member(struct printer *p, const struct btf_type *t, u32 i, const u8 *data, size_t size)
+static void print_member(struct printer *p, const struct btf_type *t, u32 i, const u8 *data,
+			 size_t size)
 {
 	const struct btf_member *m = &btf_members(t)[i];
 	u32 off = btf_member_bit_offset(t, i), bits = btf_member_bitfield_size(t, i), id = m->type;
 	const struct btf_type *mt = bare(p->btf, &id);
 	s64 bytes = btf__resolve_size(p->btf, m->type);
 
-	if (!bits && mt && btf_is_int(mt) && (btf_int_offset(mt) || btf_int_bits(mt) != mt->size * 8)) {
+	if (!bits && mt && btf_is_int(mt) &&
+	    (btf_int_offset(mt) || btf_int_bits(mt) != mt->size * 8)) {
 		off += btf_int_offset(mt);
 		bits = btf_int_bits(mt);
 	}
 	if (bits && mt && btf_is_int(mt))
-		print_int(p, read_bits(data, size, off, min_of(bits, 64u)), min_of(bits, 64u), btf_int_encoding(mt));
+		print_int(p, read_bits(data, size, off, min_of(bits, 64u)), min_of(bits, 64u),
+			  btf_int_encoding(mt));
 	else if (bits && mt && btf_is_any_enum(mt))
 		print_enum(p, mt, read_bits(data, size, off, min_of(bits, 64u)));
 	else if (bytes < 0 || off / 8 + (u64)bytes > size)
@@ -211,8 +215,8 @@ static void print_type(struct printer *p, u32 id, const u8 *data, size_t size)
 		if (t->size > 8 || t->size > size)
 			print_hex(p->f, data, size);
 		else
-			print_int(p, read_bits(data, size, btf_int_offset(t), btf_int_bits(t)), btf_int_bits(t),
-				  btf_int_encoding(t));
+			print_int(p, read_bits(data, size, btf_int_offset(t), btf_int_bits(t)),
+				  btf_int_bits(t), btf_int_encoding(t));
 		break;
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64:

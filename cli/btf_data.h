@@ -10,8 +10,9 @@
 struct btf; /* libbpf's */
 
 /*
- * Numbers, strings (char arrays that hold printable text up to a NUL), names of enumerators, objects and lists. What has
- * no type (btf NULL or type_id 0), or bytes the type does not cover, is a string of hex digits.
+ * Numbers, strings (char arrays that hold printable text up to a NUL), names of enumerators,
+ * objects and lists. What has no type (btf NULL or type_id 0), or bytes the type does not cover, is
+ * a string of hex digits.
  */
 void btf_data_print(FILE *f, const struct btf *btf, u32 type_id, const void *data, size_t size);
 

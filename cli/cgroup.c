@@ -46,7 +46,8 @@ u64 cli_cgroup_id(const char *path)
 	struct stat st;
 
 	snprintf(full, sizeof(full), "%s/%s", cli_cgroup_root(), cli_cgroup_name(path));
-	if (stat(full, &st) || !S_ISDIR(st.st_mode) || statfs(full, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+	if (stat(full, &st) || !S_ISDIR(st.st_mode) || statfs(full, &fs) ||
+	    fs.f_type != CGROUP2_SUPER_MAGIC)
 		return 0;
 	return st.st_ino;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * `inlay check`: a verdict on every program of every object, as a table; for a refusal the reason beside its source
- * line. Several --btf make several columns, one an engine with those types.
+ * `inlay check`: a verdict on every program of every object, as a table; for a refusal the reason
+ * beside its source line. Several --btf make several columns, one an engine with those types.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,9 +45,10 @@ static int set_csv(const char *value, void *dst, struct strbuf *err)
 
 static const struct cli_option check_options[] = {
 	{ 0, "csv", "[=full]", set_csv, offsetof(struct check_opts, csv),
-	  "comma-separated values: file_name,prog_name,verdict,duration,total_insns,total_states; full: file,prog,type,"
-	  "verdict,errno,insns,states,reason" },
-	{ 0, "json", NULL, cli_set_flag, offsetof(struct check_opts, json), "print JSON, an object a program" },
+	  "comma-separated values: file_name,prog_name,verdict,duration,total_insns,total_states; "
+	  "full: file,prog,type,verdict,errno,insns,states,reason" },
+	{ 0, "json", NULL, cli_set_flag, offsetof(struct check_opts, json),
+	  "print JSON, an object a program" },
 	{},
 };
 
@@ -72,13 +73,14 @@ static void print_csv(const struct check *c, const struct subject *s, const stru
 	const char *verdict = v->err ? "failure" : "success";
 
 	if (*c->opts->csv) {
-		printf("%s,%s,%s,%s,%d,%u,%u,", s->obj->name, s->prog, s->type, verdict, -v->err, v->insns, v->states);
+		printf("%s,%s,%s,%s,%d,%u,%u,", s->obj->name, s->prog, s->type, verdict, -v->err,
+		       v->insns, v->states);
 		csv_quoted(v->err ? strbuf_str(&v->reason) : "");
 		putchar('\n');
 		return;
 	}
-	printf("%s,%s,%s,%llu,%u,%u\n", s->obj->name, s->prog, verdict, (unsigned long long)v->time_us, v->insns,
-	       v->states);
+	printf("%s,%s,%s,%llu,%u,%u\n", s->obj->name, s->prog, verdict,
+	       (unsigned long long)v->time_us, v->insns, v->states);
 }
 
 static void print_json(const struct types *t, const struct subject *s, const struct cli_verdict *v)
@@ -90,7 +92,8 @@ static void print_json(const struct types *t, const struct subject *s, const str
 	printf(",\"type\":\"%s\",\"types\":", s->type);
 	cli_json_str(stdout, t->label);
 	printf(",\"verdict\":\"%s\",\"errno\":%d,\"insns\":%u,\"states\":%u,\"duration_us\":%llu",
-	       v->err ? "failure" : "success", -v->err, v->insns, v->states, (unsigned long long)v->time_us);
+	       v->err ? "failure" : "success", -v->err, v->insns, v->states,
+	       (unsigned long long)v->time_us);
 	if (v->err) {
 		printf(",\"reason\":");
 		cli_json_str(stdout, strbuf_str(&v->reason));
@@ -131,12 +134,14 @@ static void print_table(struct check *c, const struct subject *s, const struct c
 			printf("    types %u:\n", i + 1);
 		if (v[i].source.len)
 			printf("    > %s\n", strbuf_str(&v[i].source));
-		printf("    %s (%s)\n", v[i].reason.len ? strbuf_str(&v[i].reason) : "no reason given", strerror(-v[i].err));
+		printf("    %s (%s)\n",
+		       v[i].reason.len ? strbuf_str(&v[i].reason) : "no reason given",
+		       strerror(-v[i].err));
 	}
 }
 
-static int check_program(struct check *c, const struct cli_object *obj, size_t index, const char *name,
-			 const char *type)
+static int check_program(struct check *c, const struct cli_object *obj, size_t index,
+			 const char *name, const char *type)
 {
 	struct cli_verdict *v = calloc(c->nr_types, sizeof(*v));
 	struct subject s = { obj, name, type };
@@ -215,9 +220,10 @@ static int make_engines(struct check *c, const struct cli_globals *g)
 		status = cli_engine_create(g, "user", &eo, &c->types[i].engine);
 		if (status)
 			return status;
-		c->types[i].label = g->nr_btf ? g->btf[i] :
+		c->types[i].label = g->nr_btf	     ? g->btf[i] :
 				    kernel || eo.btf ? "the running kernel's" :
-						       "inlay's model of a kernel (no " VMLINUX " here)";
+						       "inlay's model of a kernel (no " VMLINUX
+						       " here)";
 		c->nr_types++;
 	}
 	return CLI_OK;
@@ -229,7 +235,8 @@ static void print_end(const struct check *c)
 		return;
 	printf("\n%u accepted, %u refused", c->accepted, c->refused);
 	if (c->unreadable)
-		printf(", %u object%s could not be read", c->unreadable, c->unreadable == 1 ? "" : "s");
+		printf(", %u object%s could not be read", c->unreadable,
+		       c->unreadable == 1 ? "" : "s");
 	putchar('\n');
 }
 
@@ -239,15 +246,18 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	int status = make_engines(&c, g), rc = 0;
 
 	if (!status && c.opts->csv)
-		puts(*c.opts->csv ? "file,prog,type,verdict,errno,insns,states,reason" :
-				    "file_name,prog_name,verdict,duration,total_insns,total_states");
+		puts(*c.opts->csv ?
+			     "file,prog,type,verdict,errno,insns,states,reason" :
+			     "file_name,prog_name,verdict,duration,total_insns,total_states");
 	else if (!status && !c.opts->json)
 		table_head(&c);
 	for (int i = 0; i < argc && !status && !rc; i++)
 		rc = check_object(&c, argv[i]);
 	if (!status) {
 		print_end(&c);
-		status = rc ? cli_fail("%s", strerror(-rc)) : c.refused || c.unreadable ? CLI_FAILED : CLI_OK;
+		status = rc			   ? cli_fail("%s", strerror(-rc)) :
+			 c.refused || c.unreadable ? CLI_FAILED :
+						     CLI_OK;
 	}
 	for (u32 i = 0; i < c.nr_types; i++)
 		cli_engine_destroy(c.types[i].engine);
@@ -259,10 +269,11 @@ const struct cli_command cmd_check = {
 	.name = "check",
 	.args = "OBJ…",
 	.summary = "Verify the programs of BPF objects by the kernel's rules",
-	.text = "Prints a verdict for each program, and for a refusal the reason beside its source line.\n"
-		"Types come from --btf (may be given several times: a column each), else from the running\n"
-		"kernel, else from inlay's own model; the first lines say which. Exit status 0: all\n"
-		"programs are accepted.",
+	.text = "Prints a verdict for each program, and for a refusal the reason beside\n"
+		"its source line. Types come from --btf (may be given several times: a\n"
+		"column each), else from the running kernel, else from inlay's own\n"
+		"model; the first lines say which. Exit status 0: all programs are\n"
+		"accepted.",
 	.options = check_options,
 	.opts_size = sizeof(struct check_opts),
 	.min_args = 1,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* `inlay dump`: a program at the stages it goes through, each instruction below the source line it came from. */
+/*
+ * `inlay dump`: a program at the stages it goes through, each instruction below the source line it
+ * came from.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +24,8 @@ struct dump_opts {
 };
 
 static const struct cli_option dump_options[] = {
-	{ 0, "json", NULL, cli_set_flag, offsetof(struct dump_opts, json), "print JSON, an object a function" },
+	{ 0, "json", NULL, cli_set_flag, offsetof(struct dump_opts, json),
+	  "print JSON, an object a function" },
 	{},
 };
 
@@ -118,9 +122,13 @@ static bool bytecode_call(void *ctx, const struct bpf_insn *insn, char *buf, siz
 	const char *name = elf_bpf_reloc(b->elf, b->func->sec, place(b, insn), &sym);
 
 	if (insn->src_reg == BPF_PSEUDO_CALL) {
-		/* against the section: the immediate says where in it, in instructions from the next one */
+		/*
+		 * against the section: the immediate says where in it, in instructions from the
+		 * next one
+		 */
 		if (name && ELF64_ST_TYPE(sym->st_info) == STT_SECTION) {
-			const struct elf_func *f = elf_bpf_func_at(b->elf, sym->st_shndx, (insn->imm + 1) * sizeof(*insn));
+			const struct elf_func *f = elf_bpf_func_at(b->elf, sym->st_shndx,
+								   (insn->imm + 1) * sizeof(*insn));
 
 			name = f ? f->name : name;
 		}
@@ -173,7 +181,8 @@ static const char *bytecode_source(const struct listing *l, u32 i)
 		if (e->off != off)
 			continue;
 		strbuf_reset(line);
-		strbuf_printf(line, "%s @ %s:%u", e->text + strspn(e->text, " \t"), slash ? slash + 1 : e->file, e->line);
+		strbuf_printf(line, "%s @ %s:%u", e->text + strspn(e->text, " \t"),
+			      slash ? slash + 1 : e->file, e->line);
 		return strbuf_str(line);
 	}
 	return NULL;
@@ -186,7 +195,8 @@ static int dump_bytecode(const struct dump_opts *o, const struct cli_object *obj
 	int rc = elf_bpf_open(obj->data, obj->size, &elf);
 
 	if (rc)
-		return cli_fail("%s: %s", obj->path, rc == -EINVAL ? "no symbols in it" : strerror(-rc));
+		return cli_fail("%s: %s", obj->path,
+				rc == -EINVAL ? "no symbols in it" : strerror(-rc));
 	for (u32 i = 0; i < elf.nr_func; i++) {
 		struct bytecode b = { .elf = &elf, .func = &elf.func[i] };
 		struct listing l = {
@@ -272,7 +282,8 @@ static const char *xlated_source(const struct listing *l, u32 i)
 			return NULL;
 		slash = strrchr(file, '/');
 		strbuf_reset(line);
-		strbuf_printf(line, "%s @ %s:%u", text + strspn(text, " \t"), slash ? slash + 1 : file, e->line_col >> 10);
+		strbuf_printf(line, "%s @ %s:%u", text + strspn(text, " \t"),
+			      slash ? slash + 1 : file, e->line_col >> 10);
 		return strbuf_str(line);
 	}
 	return NULL;
@@ -308,7 +319,8 @@ static int read_xlated(int fd, struct xlated *x)
 
 static const char *func_name(const struct xlated *x, u32 i, const char *prog)
 {
-	const struct btf_type *t = i < x->info.nr_func_info ? btf__type_by_id(x->btf, x->funcs[i].type_id) : NULL;
+	const struct btf_type *t =
+		i < x->info.nr_func_info ? btf__type_by_id(x->btf, x->funcs[i].type_id) : NULL;
 	const char *name = t ? btf__name_by_offset(x->btf, t->name_off) : NULL;
 
 	return name ? name : prog;
@@ -317,7 +329,8 @@ static const char *func_name(const struct xlated *x, u32 i, const char *prog)
 /* Each function, from where it starts to where the next one does. */
 static void print_xlated(const struct dump_opts *o, struct xlated *x, const char *prog)
 {
-	u32 nr = x->info.xlated_prog_len / sizeof(*x->insns), funcs = max_of(x->info.nr_func_info, 1u);
+	u32 nr = x->info.xlated_prog_len / sizeof(*x->insns),
+	    funcs = max_of(x->info.nr_func_info, 1u);
 
 	for (u32 i = 0; i < funcs; i++) {
 		u32 from = x->info.nr_func_info ? x->funcs[i].insn_off : 0;
@@ -339,8 +352,8 @@ static void print_xlated(const struct dump_opts *o, struct xlated *x, const char
 	}
 }
 
-static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *obj, struct cli_engine *engine,
-			   size_t index, const char *name)
+static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *obj,
+			   struct cli_engine *engine, size_t index, const char *name)
 {
 	struct xlated x = { .engine = engine };
 	struct bpf_object *open = NULL;
@@ -350,7 +363,9 @@ static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *o
 
 	if (rc || v.err) {
 		rc = cli_fail("%s: %s is refused: %s", obj->path, name,
-			      rc ? strerror(-rc) : v.reason.len ? strbuf_str(&v.reason) : strerror(-v.err));
+			      rc	   ? strerror(-rc) :
+			      v.reason.len ? strbuf_str(&v.reason) :
+					     strerror(-v.err));
 		cli_verdict_fini(&v);
 		return rc;
 	}
@@ -359,7 +374,8 @@ static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *o
 	x.syms = engine->inlay ? NULL : dump_syms_open();
 	rc = read_xlated(bpf_program__fd(prog), &x);
 	if (rc)
-		rc = cli_fail("%s: %s: cannot read its instructions back: %s", obj->path, name, strerror(-rc));
+		rc = cli_fail("%s: %s: cannot read its instructions back: %s", obj->path, name,
+			      strerror(-rc));
 	else
 		print_xlated(o, &x, name);
 	dump_syms_close(x.syms);
@@ -370,8 +386,8 @@ static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *o
 	return rc;
 }
 
-static int dump_xlated(const struct dump_opts *o, const struct cli_globals *g, const struct cli_object *obj,
-		       const char *prog)
+static int dump_xlated(const struct dump_opts *o, const struct cli_globals *g,
+		       const struct cli_object *obj, const char *prog)
 {
 	struct strbuf err = STRBUF_INIT;
 	struct bpf_object *open = NULL;
@@ -408,7 +424,9 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	int status;
 
 	if (!strcmp(stage, "lowered") || !strcmp(stage, "jited"))
-		return cli_fail("dump %s: this release interprets and has no such stage: bytecode or xlated", stage);
+		return cli_fail("dump %s: this release interprets and has no such stage: bytecode "
+				"or xlated",
+				stage);
 	if (strcmp(stage, "bytecode") && strcmp(stage, "xlated"))
 		return cli_usage(&cmd_dump, "'%s' is no stage: bytecode or xlated", stage);
 	if (cli_object_read(argv[1], &obj, &err)) {
@@ -416,7 +434,8 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 		strbuf_fini(&err);
 		return status;
 	}
-	status = !strcmp(stage, "bytecode") ? dump_bytecode(opts, &obj, prog) : dump_xlated(opts, g, &obj, prog);
+	status = !strcmp(stage, "bytecode") ? dump_bytecode(opts, &obj, prog) :
+					      dump_xlated(opts, g, &obj, prog);
 	cli_object_free(&obj);
 	return status;
 }
@@ -425,9 +444,9 @@ const struct cli_command cmd_dump = {
 	.name = "dump",
 	.args = "bytecode|xlated OBJ [PROG]",
 	.summary = "Print a program's instructions with their source lines",
-	.text = "bytecode: as the object file holds it, with the names behind its relocations.\n"
-		"xlated: as it is after verification, with Linux's own rewriting (or, with\n"
-		"--engine kernel, as the running kernel has it).\n"
+	.text = "bytecode: as the object file holds it, with the names behind its\n"
+		"relocations. xlated: as it is after verification, with Linux's own\n"
+		"rewriting (or, with --engine kernel, as the running kernel has it).\n"
 		"Without PROG: all of the object.",
 	.options = dump_options,
 	.opts_size = sizeof(struct dump_opts),

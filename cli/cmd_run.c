@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * `inlay run`: loads an object and runs it: a program once or many times on input from files, or all of them on the
- * events of a recording. Then says what they returned, how long they took, and what their maps hold.
+ * `inlay run`: loads an object and runs it: a program once or many times on input from files, or
+ * all of them on the events of a recording. Then says what they returned, how long they took, and
+ * what their maps hold.
  */
 #include <errno.h>
 #include <signal.h>
@@ -39,11 +40,14 @@ static const struct cli_option run_options[] = {
 	{ 'i', "input", "FILE", cli_set_str, O(input),
 	  "replay a recording: programs on tracepoints that it holds run once an event" },
 	{ 0, "repeat", "N", set_repeat, O(repeat), "run N times" },
-	{ 0, "maps", NULL, cli_set_flag, O(maps), "print the maps at the end, keys and values by their types" },
+	{ 0, "maps", NULL, cli_set_flag, O(maps),
+	  "print the maps at the end, keys and values by their types" },
 	{ 0, "data-in", "FILE", cli_set_str, O(data_in), "packet or arguments to run with" },
-	{ 0, "data-out", "FILE", cli_set_str, O(data_out), "where to write the packet as the program left it" },
+	{ 0, "data-out", "FILE", cli_set_str, O(data_out),
+	  "where to write the packet as the program left it" },
 	{ 0, "ctx-in", "FILE", cli_set_str, O(ctx_in), "context to run with" },
-	{ 0, "ctx-out", "FILE", cli_set_str, O(ctx_out), "where to write the context as the program left it" },
+	{ 0, "ctx-out", "FILE", cli_set_str, O(ctx_out),
+	  "where to write the context as the program left it" },
 	{ 0, "json", NULL, cli_set_flag, O(json), "print JSON, an object a program and a map" },
 	{},
 };
@@ -66,13 +70,15 @@ static void on_printk(void *ctx, u64 ts_ns, u32 cpu, s32 tid, const char *comm, 
 
 	cli_progress_clear();
 	if (!o->json) {
-		printf("%16s-%-7d [%03u] %llu.%06llu: %s\n", comm, tid, cpu, (unsigned long long)(ts_ns / 1000000000),
+		printf("%16s-%-7d [%03u] %llu.%06llu: %s\n", comm, tid, cpu,
+		       (unsigned long long)(ts_ns / 1000000000),
 		       (unsigned long long)(ts_ns / 1000 % 1000000), text);
 		return;
 	}
 	printf("{\"printk\":");
 	cli_json_str(stdout, text);
-	printf(",\"ts_ns\":%llu,\"cpu\":%u,\"tid\":%d,\"comm\":", (unsigned long long)ts_ns, cpu, tid);
+	printf(",\"ts_ns\":%llu,\"cpu\":%u,\"tid\":%d,\"comm\":", (unsigned long long)ts_ns, cpu,
+	       tid);
 	cli_json_str(stdout, comm);
 	puts("}");
 }
@@ -101,14 +107,16 @@ static int explain_load(struct run *r, int err)
 			break;
 		if (v.err) {
 			cli_fail("%s: %s is refused: %s%s%s%s", r->obj.path, name,
-				 v.reason.len ? strbuf_str(&v.reason) : strerror(-v.err), v.source.len ? " (at: " : "",
-				 strbuf_str(&v.source), v.source.len ? ")" : "");
+				 v.reason.len ? strbuf_str(&v.reason) : strerror(-v.err),
+				 v.source.len ? " (at: " : "", strbuf_str(&v.source),
+				 v.source.len ? ")" : "");
 			refused++;
 		}
 		cli_verdict_fini(&v);
 	}
 	if (!refused)
-		cli_fail("%s: cannot load: %s", r->obj.path, why.len ? strbuf_str(&why) : strerror(-err));
+		cli_fail("%s: cannot load: %s", r->obj.path,
+			 why.len ? strbuf_str(&why) : strerror(-err));
 	strbuf_fini(&why);
 	return CLI_FAILED;
 }
@@ -118,15 +126,18 @@ static int choose_programs(struct run *r)
 	struct bpf_program *prog;
 	u32 nr = 0;
 
-	bpf_object__for_each_program(prog, r->open) {
+	bpf_object__for_each_program(prog, r->open)
+	{
 		if (r->prog_name)
-			bpf_program__set_autoload(prog, !strcmp(bpf_program__name(prog), r->prog_name));
+			bpf_program__set_autoload(prog,
+						  !strcmp(bpf_program__name(prog), r->prog_name));
 		if (bpf_program__autoload(prog))
 			nr++;
 	}
 	if (!nr)
-		return r->prog_name ? cli_fail("%s: no program %s in it", r->obj.path, r->prog_name) :
-				      cli_fail("%s: no programs in it", r->obj.path);
+		return r->prog_name ?
+			       cli_fail("%s: no program %s in it", r->obj.path, r->prog_name) :
+			       cli_fail("%s: no programs in it", r->obj.path);
 	return CLI_OK;
 }
 
@@ -192,11 +203,14 @@ static struct bpf_program *only_program(struct run *r)
 {
 	struct bpf_program *prog, *found = NULL;
 
-	bpf_object__for_each_program(prog, r->open) {
+	bpf_object__for_each_program(prog, r->open)
+	{
 		if (!bpf_program__autoload(prog))
 			continue;
 		if (found) {
-			cli_usage(&cmd_run, "%s holds several programs: name one, or replay a recording (-i)", r->obj.path);
+			cli_usage(&cmd_run,
+				  "%s holds several programs: name one, or replay a recording (-i)",
+				  r->obj.path);
 			return NULL;
 		}
 		found = prog;
@@ -231,12 +245,15 @@ static int cannot_run(const struct run *r, const struct bpf_program *prog, int r
 
 	if (rc == -LINUX_ENOTSUPP || rc == -EFAULT)
 		hint = "; replay a recording through it: -i FILE";
-	else if (rc == -EINVAL && !r->opts->ctx_in && bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT)
+	else if (rc == -EINVAL && !r->opts->ctx_in &&
+		 bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT)
 		hint = "; give it arguments: --ctx-in FILE, 8 bytes each";
-	else if (rc == -EINVAL && !r->opts->data_in && bpf_program__type(prog) != BPF_PROG_TYPE_RAW_TRACEPOINT)
+	else if (rc == -EINVAL && !r->opts->data_in &&
+		 bpf_program__type(prog) != BPF_PROG_TYPE_RAW_TRACEPOINT)
 		hint = "; give it a packet: --data-in FILE, 14 bytes or more";
-	return cli_fail("%s: %s cannot be run like this (%s program: %s)%s", r->obj.path, bpf_program__name(prog),
-			type ? type : "unknown", strerror(rc == -LINUX_ENOTSUPP ? EOPNOTSUPP : -rc), hint);
+	return cli_fail("%s: %s cannot be run like this (%s program: %s)%s", r->obj.path,
+			bpf_program__name(prog), type ? type : "unknown",
+			strerror(rc == -LINUX_ENOTSUPP ? EOPNOTSUPP : -rc), hint);
 }
 
 static int run_once(struct run *r)
@@ -250,7 +267,10 @@ static int run_once(struct run *r)
 		status = cli_file_read(r->opts->data_in, &data);
 	if (!status)
 		status = cli_file_read(r->opts->ctx_in, &ctx);
-	/* a program may make its packet longer; Linux leaves room for 256 bytes before and a page in all */
+	/*
+	 * a program may make its packet longer; Linux leaves room for 256 bytes before and a page
+	 * in all
+	 */
 	if (!status && (cli_bytes_alloc(&data_out, r->opts->data_out ? data.size + 4096 : 0) ||
 			cli_bytes_alloc(&ctx_out, r->opts->ctx_out ? ctx.size : 0)))
 		status = cli_fail("out of memory");
@@ -297,12 +317,12 @@ static int attach_all(struct run *r)
 	struct bpf_program *prog;
 	u32 nr = 0;
 
-	bpf_object__for_each_program(prog, r->open)
-		nr++;
+	bpf_object__for_each_program(prog, r->open) nr++;
 	r->links = calloc(nr + 1, sizeof(*r->links));
 	if (!r->links)
 		return cli_fail("out of memory");
-	bpf_object__for_each_program(prog, r->open) {
+	bpf_object__for_each_program(prog, r->open)
+	{
 		struct bpf_link *link;
 
 		if (!bpf_program__autoload(prog))
@@ -311,10 +331,14 @@ static int attach_all(struct run *r)
 		if (link)
 			r->links[r->nr_links++] = link;
 		else
-			fprintf(stderr, "inlay: %s is not attached: no %s in a recording (%s)\n", bpf_program__name(prog),
-				bpf_program__section_name(prog), strerror(errno));
+			fprintf(stderr, "inlay: %s is not attached: no %s in a recording (%s)\n",
+				bpf_program__name(prog), bpf_program__section_name(prog),
+				strerror(errno));
 	}
-	return r->nr_links ? CLI_OK : cli_fail("%s: none of its programs attaches to an event of a recording", r->obj.path);
+	return r->nr_links ?
+		       CLI_OK :
+		       cli_fail("%s: none of its programs attaches to an event of a recording",
+				r->obj.path);
 }
 
 static int replay_through(struct run *r, struct recording *rec)
@@ -330,15 +354,14 @@ static int replay_through(struct run *r, struct recording *rec)
 		return cli_fail("cannot replay %s: %s", r->opts->input, strerror(-rc));
 	rc = replay_run(replay, 0, &stop);
 	cli_progress_clear();
-	bpf_object__for_each_program(prog, r->open)
-		if (bpf_program__fd(prog) >= 0)
-			print_program(r, prog, NULL);
+	bpf_object__for_each_program(prog, r->open) if (bpf_program__fd(prog) >= 0)
+		print_program(r, prog, NULL);
 	status = print_maps(r);
 	if (rc < 0)
 		status = cli_fail("%s", replay_error(replay));
 	if (replay_stats(replay)->lost)
-		fprintf(stderr, "inlay: %s lacks %llu events that were lost when it was made\n", r->opts->input,
-			(unsigned long long)replay_stats(replay)->lost);
+		fprintf(stderr, "inlay: %s lacks %llu events that were lost when it was made\n",
+			r->opts->input, (unsigned long long)replay_stats(replay)->lost);
 	replay_destroy(replay);
 	return status;
 }
@@ -356,7 +379,8 @@ static int with_engine(struct run *r, const struct cli_globals *g, struct record
 	if (status)
 		return status;
 	if (rec && !r->engine->inlay) {
-		status = cli_usage(&cmd_run, "a recording is replayed on the user engine, not in the kernel");
+		status = cli_usage(&cmd_run,
+				   "a recording is replayed on the user engine, not in the kernel");
 		goto out;
 	}
 	cli_engine_enter(r->engine);
@@ -406,10 +430,11 @@ const struct cli_command cmd_run = {
 	.name = "run",
 	.args = "OBJ [PROG]",
 	.summary = "Load, verify and run a BPF object's programs",
-	.text = "Without -i: runs PROG (or the only program) on input from files and prints what it\n"
-		"returned. With -i: replays a recording; every program on a tracepoint the recording holds\n"
-		"runs once an event, with the recorded task, CPU and time, and what it says with\n"
-		"bpf_printk() is shown.",
+	.text = "Without -i: runs PROG (or the only program) on input from files and\n"
+		"prints what it returned. With -i: replays a recording; every program\n"
+		"on a tracepoint the recording holds runs once an event, with the\n"
+		"recorded task, CPU and time, and what it says with bpf_printk() is\n"
+		"shown.",
 	.options = run_options,
 	.opts_size = sizeof(struct run_opts),
 	.min_args = 1,

@@ -71,9 +71,10 @@ static int set_cpus(const char *value, void *dst, struct strbuf *err)
 			c = end + 1;
 			to = strtoul(c, &end, 10);
 		}
-		if (end == c || strspn(c, "0123456789") != (size_t)(end - c) || (*end && *end != ',') || (*end && !end[1]) || to < from ||
-		    to >= RQS_MAX_CPUS) {
-			strbuf_printf(err, "is no list of CPUs below %d, e.g. 2 or 0-3,7", RQS_MAX_CPUS);
+		if (end == c || strspn(c, "0123456789") != (size_t)(end - c) ||
+		    (*end && *end != ',') || (*end && !end[1]) || to < from || to >= RQS_MAX_CPUS) {
+			strbuf_printf(err, "is no list of CPUs below %d, e.g. 2 or 0-3,7",
+				      RQS_MAX_CPUS);
 			return -EINVAL;
 		}
 		for (; from <= to; from++)
@@ -86,31 +87,39 @@ static int set_cpus(const char *value, void *dst, struct strbuf *err)
 
 static const struct cli_option runqslower_options[] = {
 	{ 'i', "input", "FILE", cli_set_str, O(input),
-	  "read a recording (- is standard input): perf.data, trace.dat, the text of perf script, trace-cmd report or "
-	  "ftrace, each also compressed with gzip, xz or zstd. Without it: the running kernel" },
+	  "read a recording (- is standard input): perf.data, trace.dat, the text of perf script, "
+	  "trace-cmd report or ftrace, each also compressed with gzip, xz or zstd. Without it: the "
+	  "running kernel" },
 	{ 'd', "duration", "TIME", cli_parse_time_s, O(duration_ns),
-	  "end after TIME (e.g. 500ms, 10s; a bare number is seconds), in a recording: of its clock" },
+	  "end after TIME (e.g. 500ms, 10s; a bare number is seconds), in a recording: of its "
+	  "clock" },
 	{ 'p', "pid", "PID", cli_parse_id, O(tgid), "waits of this process's threads only" },
 	{ 't', "tid", "TID", cli_parse_id, O(tid), "waits of this thread only" },
-	{ 'c', "comm", "GLOB", cli_set_str, O(comm), "waits of tasks with such a name only, e.g. 'nginx*'" },
+	{ 'c', "comm", "GLOB", cli_set_str, O(comm),
+	  "waits of tasks with such a name only, e.g. 'nginx*'" },
 	{ 'C', "cpu", "CPUS", set_cpus, 0, "waits that end on these CPUs only, e.g. 2 or 0-3,7" },
 	{ 0, "cgroup", "CGROUP", cli_set_str, O(cgroup),
-	  "waits of tasks in this cgroup only (not in those below it): its path under /sys/fs/cgroup, or its id" },
+	  "waits of tasks in this cgroup only (not in those below it): its path under "
+	  "/sys/fs/cgroup, or its id" },
 	{ 0, "metric", "NAME", set_metric, O(metric),
-	  "where a wait for the CPU begins: wakeup (sched_wakeup: put on a run queue), waking (sched_waking: the waker "
-	  "decided to), auto (default): wakeup if it was recorded" },
+	  "where a wait for the CPU begins: wakeup (sched_wakeup: put on a run queue), waking "
+	  "(sched_waking: the waker decided to), auto (default): wakeup if it was recorded" },
 	{ 0, "summary", NULL, cli_set_flag, O(summary),
-	  "a line a task instead of a line a wait: how often and how long it waited, and mostly for whom" },
+	  "a line a task instead of a line a wait: how often and how long it waited, and mostly "
+	  "for whom" },
 	{ 0, "hist", NULL, cli_set_flag, O(hist), "a histogram of all waits at the end" },
-	{ 0, "json", NULL, cli_set_flag, O(json), "print JSON, an object a line, the last one a summary" },
+	{ 0, "json", NULL, cli_set_flag, O(json),
+	  "print JSON, an object a line, the last one a summary" },
 	{ 0, "storage", "NAME", set_storage, 0,
-	  "where the BPF program keeps the time a task was queued: task (task local storage, default), hash (10,240 "
-	  "entries, preallocated) or hash-noprealloc" },
+	  "where the BPF program keeps the time a task was queued: task (task local storage, "
+	  "default), hash (10,240 entries, preallocated) or hash-noprealloc" },
 	{ 0, "attach", "NAME", set_attach, O(attach),
-	  "kind of tracepoint program: tp_btf, raw_tp (with a hash only), auto (default): tp_btf if there is" },
+	  "kind of tracepoint program: tp_btf, raw_tp (with a hash only), auto (default): tp_btf "
+	  "if there is" },
 	{ 0, "profile", NULL, cli_set_flag, O(profile),
 	  "run all three storages at once and print how often each handler ran and its mean time" },
-	{ 0, "max-lost", "N", cli_parse_u64, O(max_lost), "fail (exit status 1) if more than N events were lost" },
+	{ 0, "max-lost", "N", cli_parse_u64, O(max_lost),
+	  "fail (exit status 1) if more than N events were lost" },
 	{},
 };
 
@@ -135,7 +144,8 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 		return status;
 	}
 	if (o->attach == RQS_ATTACH_RAW_TP && o->storage_given && o->storage == RQS_STORAGE_TASK)
-		return cli_usage(&cmd_runqslower, "--attach raw_tp gives no typed tasks, as --storage task needs");
+		return cli_usage(&cmd_runqslower,
+				 "--attach raw_tp gives no typed tasks, as --storage task needs");
 	if (o->summary) {
 		rqs.summary = rqs_summary_create();
 		if (!rqs.summary)
@@ -148,10 +158,11 @@ const struct cli_command cmd_runqslower = {
 	.name = "runqslower",
 	.args = "[MIN]",
 	.summary = "Who waited for a CPU, how long, and who ran meanwhile",
-	.text = "Lists every wait on a run queue longer than MIN: a number with ns, us, ms or s, a bare\n"
-		"number is microseconds, 10ms by default; 0 lists all. A wait begins when a task is\n"
-		"woken, made, or switched out while it could still run, and ends when it is switched in.\n"
-		"Reads the running kernel (as root), or with -i a recording (as anybody).",
+	.text = "Lists every wait on a run queue longer than MIN: a number with ns, us,\n"
+		"ms or s, a bare number is microseconds, 10ms by default; 0 lists all.\n"
+		"A wait begins when a task is woken, made, or switched out while it\n"
+		"could still run, and ends when it is switched in. Reads the running\n"
+		"kernel (as root), or with -i a recording (as anybody).",
 	.options = runqslower_options,
 	.opts_size = sizeof(struct rqs_opts),
 	.defaults = defaults,

@@ -23,7 +23,8 @@ const char *elf_bpf_section(const struct elf_bpf *elf, u32 i)
 	const Elf64_Shdr *names = &elf->sh[elf->eh->e_shstrndx];
 	const char *table = bytes(elf, names->sh_offset, names->sh_size);
 
-	return i < elf->eh->e_shnum && table ? text_at(table, names->sh_size, elf->sh[i].sh_name) : "";
+	return i < elf->eh->e_shnum && table ? text_at(table, names->sh_size, elf->sh[i].sh_name) :
+					       "";
 }
 
 static const char *symbol_name(const struct elf_bpf *elf, const Elf64_Sym *sym)
@@ -192,7 +193,8 @@ static bool open_lines(const struct elf_bpf *elf, struct line_source *s)
 	return true;
 }
 
-static int copy_lines(const struct line_source *s, const char *recs, u32 nr, u32 rec_size, struct elf_line **ret)
+static int copy_lines(const struct line_source *s, const char *recs, u32 nr, u32 rec_size,
+		      struct elf_line **ret)
 {
 	struct elf_line *lines = calloc(nr ? nr : 1, sizeof(*lines));
 

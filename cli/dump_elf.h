@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of a BPF object file as the compiler left them: instructions, names behind relocations, source lines. */
+/*
+ * The functions of a BPF object file as the compiler left them: instructions, names behind
+ * relocations, source lines.
+ */
 #ifndef INLAY_CLI_DUMP_ELF_H
 #define INLAY_CLI_DUMP_ELF_H
 
@@ -10,9 +13,10 @@
 
 struct elf_func {
 	const char *name, *section;
-	u32 sec;			/* section index */
-	u32 off;			/* bytes from the section's begin */
-	const struct bpf_insn *insns;	/* in the object's bytes; may be unaligned to nothing: sections are 8-aligned */
+	u32 sec;		      /* section index */
+	u32 off;		      /* bytes from the section's begin */
+	const struct bpf_insn *insns; /* in the object's bytes; may be unaligned to nothing:
+					 sections are 8-aligned */
 	u32 nr_insns;
 };
 
@@ -39,7 +43,10 @@ struct elf_bpf {
 int elf_bpf_open(const void *data, size_t size, struct elf_bpf *ret);
 void elf_bpf_close(struct elf_bpf *elf);
 
-/* What the relocation at byte off of section sec refers to; NULL: there is none. *ret_sym may be NULL. */
+/*
+ * What the relocation at byte off of section sec refers to; NULL: there is none. *ret_sym may be
+ * NULL.
+ */
 const char *elf_bpf_reloc(const struct elf_bpf *elf, u32 sec, u32 off, const Elf64_Sym **ret_sym);
 /* Name of section i; "" if it has none. */
 const char *elf_bpf_section(const struct elf_bpf *elf, u32 i);

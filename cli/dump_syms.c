@@ -50,7 +50,8 @@ struct dump_syms *dump_syms_open(void)
 		unsigned long long addr;
 		char type, name[sizeof(s->sym[0].name)];
 
-		if (sscanf(line, "%llx %c %47s", &addr, &type, name) != 3 || !addr || (type != 'T' && type != 't'))
+		if (sscanf(line, "%llx %c %47s", &addr, &type, name) != 3 || !addr ||
+		    (type != 'T' && type != 't'))
 			continue;
 		if (!strcmp(name, "__bpf_call_base"))
 			s->base = addr;

@@ -83,7 +83,8 @@ static int read_btf(struct cli_engine *e, const char *path)
 	u32 size;
 
 	if (!btf)
-		return cli_fail("--btf %s: %s", path, errno == EINVAL ? "no BTF in it" : strerror(errno));
+		return cli_fail("--btf %s: %s", path,
+				errno == EINVAL ? "no BTF in it" : strerror(errno));
 	data = btf__raw_data(btf, &size);
 	e->btf = data ? malloc(size) : NULL;
 	if (e->btf) {
@@ -94,7 +95,8 @@ static int read_btf(struct cli_engine *e, const char *path)
 	return e->btf ? CLI_OK : cli_fail("out of memory");
 }
 
-static int create_user(struct cli_engine *e, const struct cli_globals *g, const struct cli_engine_opts *opts)
+static int create_user(struct cli_engine *e, const struct cli_globals *g,
+		       const struct cli_engine_opts *opts)
 {
 	struct inlay_opts o = {
 		.size = sizeof(o),
@@ -118,8 +120,8 @@ static int create_user(struct cli_engine *e, const struct cli_globals *g, const 
 	return CLI_OK;
 }
 
-int cli_engine_create(const struct cli_globals *g, const char *def, const struct cli_engine_opts *opts,
-		      struct cli_engine **ret_engine)
+int cli_engine_create(const struct cli_globals *g, const char *def,
+		      const struct cli_engine_opts *opts, struct cli_engine **ret_engine)
 {
 	struct cli_engine *e = calloc(1, sizeof(*e));
 	int status = CLI_OK;
@@ -166,7 +168,10 @@ static s32 number_of(const char *name)
 	return isdigit((unsigned char)name[0]) ? atoi(name) : -1;
 }
 
-/* /proc/…/stat: "tid (comm) state …", processor is the 39th field. The comm may hold anything, so the last ')' counts. */
+/*
+ * /proc/…/stat: "tid (comm) state …", processor is the 39th field. The comm may hold anything, so
+ * the last ')' counts.
+ */
 static int read_stat(int dir, const char *tid_name, struct cli_task *task)
 {
 	char path[300], text[1024], *open, *close_, *field, state;
@@ -201,7 +206,8 @@ static int read_stat(int dir, const char *tid_name, struct cli_task *task)
 	return 0;
 }
 
-static int each_thread(int proc, const char *tgid_name, int (*fn)(const struct cli_task *task, void *ctx), void *ctx)
+static int each_thread(int proc, const char *tgid_name,
+		       int (*fn)(const struct cli_task *task, void *ctx), void *ctx)
 {
 	char path[300];
 	struct dirent *ent;
@@ -217,7 +223,8 @@ static int each_thread(int proc, const char *tgid_name, int (*fn)(const struct c
 		return 0;
 	}
 	while (!rc && (ent = readdir(dir))) {
-		struct cli_task task = { .tid = number_of(ent->d_name), .tgid = number_of(tgid_name) };
+		struct cli_task task = { .tid = number_of(ent->d_name),
+					 .tgid = number_of(tgid_name) };
 
 		if (task.tid > 0 && !read_stat(fd, ent->d_name, &task))
 			rc = fn(&task, ctx);
@@ -261,7 +268,8 @@ static int one_user_task(struct env_task *t, void *ctx)
 	return each->fn(&task, each->ctx);
 }
 
-int cli_engine_each_task(struct cli_engine *engine, int (*fn)(const struct cli_task *task, void *ctx), void *ctx)
+int cli_engine_each_task(struct cli_engine *engine,
+			 int (*fn)(const struct cli_task *task, void *ctx), void *ctx)
 {
 	struct each_user each = { fn, ctx };
 
@@ -270,7 +278,9 @@ int cli_engine_each_task(struct cli_engine *engine, int (*fn)(const struct cli_t
 	return env_for_each_task(engine->inlay->env, one_user_task, &each);
 }
 
-/* PIDFD_THREAD is O_EXCL (Linux 6.9); older kernels have descriptors of thread group leaders only. */
+/*
+ * PIDFD_THREAD is O_EXCL (Linux 6.9); older kernels have descriptors of thread group leaders only.
+ */
 int cli_engine_pidfd(struct cli_engine *engine, s32 tid)
 {
 	int fd;

@@ -10,7 +10,10 @@ struct cli_bytes {
 	size_t size;
 };
 
-/* path NULL: nothing; "-": standard input. CLI_OK, or CLI_FAILED with the reason printed. At most 64 MiB. */
+/*
+ * path NULL: nothing; "-": standard input. CLI_OK, or CLI_FAILED with the reason printed. At most
+ * 64 MiB.
+ */
 int cli_file_read(const char *path, struct cli_bytes *ret);
 int cli_file_write(const char *path, const void *data, size_t size); /* "-": standard output */
 /* Zeroed; size 0: nothing. 0 or -ENOMEM. */

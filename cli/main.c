@@ -48,26 +48,27 @@ static int set_storage_impl(const char *value, void *dst, struct strbuf *err)
 
 const struct cli_option cli_global_options[] = {
 	{ 0, "engine", "ENGINE", set_engine, G(engine),
-	  "user: inlay itself, no privilege needed (the default, but for a live runqslower); kernel: bpf(2) of the "
-	  "running kernel" },
-	{ 0, "btf", "FILE", add_btf, 0, "types of the kernel to run or judge for, raw or in an ELF file" },
+	  "user: inlay itself, no privilege needed (the default, but for a live runqslower); "
+	  "kernel: bpf(2) of the running kernel" },
+	{ 0, "btf", "FILE", add_btf, 0,
+	  "types of the kernel to run or judge for, raw or in an ELF file" },
 	{ 0, "no-inline", "[=WHAT]", cli_set_str, G(no_inline),
-	  "call what would be inlined; WHAT: a list of storage, irq, map, helper, loop. This release inlines nothing" },
-	{ 0, "storage-impl", "NAME", set_storage_impl, G(storage_impl), "how the user engine keeps local storage: slots" },
-	{ 0, "interp", NULL, cli_set_flag, G(interp), "interpret, do not compile. This release always does" },
+	  "call what would be inlined; WHAT: a list of storage, irq, map, helper, loop. This "
+	  "release inlines nothing" },
+	{ 0, "storage-impl", "NAME", set_storage_impl, G(storage_impl),
+	  "how the user engine keeps local storage: slots" },
+	{ 0, "interp", NULL, cli_set_flag, G(interp),
+	  "interpret, do not compile. This release always does" },
 	{ 0, "seed", "N", cli_parse_u64, G(seed), "of the user engine's random numbers" },
-	{ 'v', "verbose", NULL, cli_set_flag, G(verbose), "say more about what is done, on standard error" },
+	{ 'v', "verbose", NULL, cli_set_flag, G(verbose),
+	  "say more about what is done, on standard error" },
 	{ 'h', "help", NULL, cli_set_flag, G(help), "print this and exit" },
 	{ 'V', "version", NULL, cli_set_flag, G(version), "print the version and exit" },
 	{},
 };
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_runqslower,
-	&cmd_run,
-	&cmd_check,
-	&cmd_dump,
-	NULL,
+	&cmd_runqslower, &cmd_run, &cmd_check, &cmd_dump, NULL,
 };
 
 /* `inlay --words [COMMAND]`, for shell completion; no option, so that no table has to name it. */
@@ -84,11 +85,15 @@ static int print_words(int argc, char **argv)
 
 static int usage(const struct cli_command *cmd, const struct strbuf *err)
 {
-	fprintf(stderr, "inlay: %s; see 'inlay%s%s --help'\n", strbuf_str(err), cmd ? " " : "", cmd ? cmd->name : "");
+	fprintf(stderr, "inlay: %s; see 'inlay%s%s --help'\n", strbuf_str(err), cmd ? " " : "",
+		cmd ? cmd->name : "");
 	return CLI_USAGE;
 }
 
-/* Data that did not reach its destination is a failed job; a reader that has seen enough and went away is not. */
+/*
+ * Data that did not reach its destination is a failed job; a reader that has seen enough and went
+ * away is not.
+ */
 static int finish(int status)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };

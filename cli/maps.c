@@ -19,7 +19,7 @@ struct dump {
 	const struct btf *btf;
 	struct bpf_map *map;
 	bool json, per_cpu;
-	u32 nr_cpus, nr; /* nr: entries printed */
+	u32 nr_cpus, nr;		       /* nr: entries printed */
 	size_t key_size, value_size, buf_size; /* buf_size: of a value as bpf(2) gives it */
 	u8 *value;
 	int error;
@@ -68,7 +68,8 @@ static const struct dump *sorting; /* qsort has no context */
 
 static int by_key(const void *a, const void *b)
 {
-	return btf_data_compare(sorting->btf, bpf_map__btf_key_type_id(sorting->map), sorting->key_size, a, b);
+	return btf_data_compare(sorting->btf, bpf_map__btf_key_type_id(sorting->map),
+				sorting->key_size, a, b);
 }
 
 static int read_keys(struct dump *d, u8 **ret_keys, u32 *ret_nr)
@@ -77,7 +78,8 @@ static int read_keys(struct dump *d, u8 **ret_keys, u32 *ret_nr)
 	u32 nr = 0, cap = 64;
 	u8 *keys = malloc(cap * d->key_size);
 
-	while (keys && !bpf_map_get_next_key(fd, nr ? keys + (nr - 1) * d->key_size : NULL, keys + nr * d->key_size)) {
+	while (keys && !bpf_map_get_next_key(fd, nr ? keys + (nr - 1) * d->key_size : NULL,
+					     keys + nr * d->key_size)) {
 		if (++nr < cap)
 			continue;
 		cap *= 2;
@@ -187,9 +189,11 @@ static int dump_map(struct dump *d)
 	if (type == BPF_MAP_TYPE_RINGBUF || type == BPF_MAP_TYPE_PERF_EVENT_ARRAY || !d->value_size)
 		why = "not readable by key";
 	if (d->json)
-		printf("{\"map\":\"%s\",\"type\":\"%s\",\"entries\":[", bpf_map__name(d->map), word ? word : "?");
+		printf("{\"map\":\"%s\",\"type\":\"%s\",\"entries\":[", bpf_map__name(d->map),
+		       word ? word : "?");
 	else
-		printf("map %s (%s)%s%s\n", bpf_map__name(d->map), word ? word : "?", why ? ": " : "", why ? why : "");
+		printf("map %s (%s)%s%s\n", bpf_map__name(d->map), word ? word : "?",
+		       why ? ": " : "", why ? why : "");
 	if (!why && type == BPF_MAP_TYPE_TASK_STORAGE)
 		rc = cli_engine_each_task(d->engine, dump_task, d);
 	else if (!why)
@@ -207,7 +211,8 @@ int cli_maps_dump(struct cli_engine *engine, struct bpf_object *obj, bool json)
 	int cpus = libbpf_num_possible_cpus(), rc = cpus < 0 ? cpus : 0;
 
 	d.nr_cpus = rc ? 0 : cpus;
-	bpf_object__for_each_map(d.map, obj) {
+	bpf_object__for_each_map(d.map, obj)
+	{
 		if (rc)
 			break;
 		if (bpf_map__fd(d.map) >= 0 && !strstr(bpf_map__name(d.map), ".rodata"))

@@ -16,7 +16,8 @@
 #include "object/map.h"
 
 #define MAX_OBJECT (256u << 20)
-#define LOG_SIZE   (16u << 20) /* of a full log; the most Linux takes is 1 GiB, but nobody reads that */
+#define LOG_SIZE                                                                                   \
+	(16u << 20) /* of a full log; the most Linux takes is 1 GiB, but nobody reads that */
 
 static int read_all(int fd, struct cli_object *obj)
 {
@@ -75,8 +76,8 @@ void cli_object_free(struct cli_object *obj)
 
 static bool is_statistic(const char *line)
 {
-	static const char *const starts[] = { "processed ", "verification time", "stack depth", "max_states",
-					      "insns processed" };
+	static const char *const starts[] = { "processed ", "verification time", "stack depth",
+					      "max_states", "insns processed" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		if (!strncmp(line, starts[i], strlen(starts[i])))
@@ -94,8 +95,9 @@ static bool contains(const char *line, size_t len, const char *what)
 /* Lines that only repeat that something failed, or count what the verifier did. */
 static bool says_nothing(const char *line, size_t len)
 {
-	static const char *const noise[] = { "failed to load object", ": failed to load: -", "BPF program load failed",
-					     "-- BEGIN PROG LOAD LOG --", "-- END PROG LOAD LOG --" };
+	static const char *const noise[] = { "failed to load object", ": failed to load: -",
+					     "BPF program load failed", "-- BEGIN PROG LOAD LOG --",
+					     "-- END PROG LOAD LOG --" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(noise); i++)
 		if (contains(line, len, noise[i]))
@@ -122,8 +124,8 @@ const char *cli_object_reason(struct strbuf *scratch)
 	return strbuf_str(scratch);
 }
 
-int cli_object_open(const struct cli_object *obj, const struct cli_engine *engine, struct bpf_object **ret_obj,
-		    struct strbuf *err)
+int cli_object_open(const struct cli_object *obj, const struct cli_engine *engine,
+		    struct bpf_object **ret_obj, struct strbuf *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = obj->name,
 		    .btf_custom_path = engine->inlay ? NULL : engine->btf_path);
@@ -136,7 +138,8 @@ int cli_object_open(const struct cli_object *obj, const struct cli_engine *engin
 		int rc = -errno;
 
 		if (err)
-			strbuf_printf(err, "%s: cannot open: %s (%s)", obj->path, cli_object_reason(&why), strerror(-rc));
+			strbuf_printf(err, "%s: cannot open: %s (%s)", obj->path,
+				      cli_object_reason(&why), strerror(-rc));
 		strbuf_fini(&why);
 		return rc;
 	}
@@ -144,12 +147,14 @@ int cli_object_open(const struct cli_object *obj, const struct cli_engine *engin
 	return 0;
 }
 
-bool cli_object_program(struct bpf_object *open, size_t index, const char **ret_name, const char **ret_type)
+bool cli_object_program(struct bpf_object *open, size_t index, const char **ret_name,
+			const char **ret_type)
 {
 	struct bpf_program *prog;
 	size_t i = 0;
 
-	bpf_object__for_each_program(prog, open) {
+	bpf_object__for_each_program(prog, open)
+	{
 		const char *type = libbpf_bpf_prog_type_str(bpf_program__type(prog));
 
 		if (i++ != index)
@@ -173,14 +178,14 @@ static struct bpf_program *single_out(struct bpf_object *open, size_t index)
 	struct bpf_map *map;
 	size_t i = 0;
 
-	bpf_object__for_each_program(prog, open) {
+	bpf_object__for_each_program(prog, open)
+	{
 		bpf_program__set_autoload(prog, i == index);
 		if (i++ == index)
 			chosen = prog;
 	}
-	bpf_object__for_each_map(map, open)
-		if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS)
-			bpf_map__set_autocreate(map, false);
+	bpf_object__for_each_map(map, open) if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS)
+		bpf_map__set_autocreate(map, false);
 	if (chosen && bpf_program__type(chosen) == BPF_PROG_TYPE_UNSPEC)
 		bpf_program__set_type(chosen, BPF_PROG_TYPE_SCHED_CLS);
 	return chosen;
@@ -194,7 +199,8 @@ static void read_statistics(const char *log, struct cli_verdict *v)
 	if (p && sscanf(p, "verification time %llu usec", &us) == 1)
 		v->time_us = us;
 	for (p = log; (p = strstr(p, "processed ")); p++)
-		sscanf(p, "processed %u insns (limit %*u) max_states_per_insn %*u total_states %u", &v->insns, &v->states);
+		sscanf(p, "processed %u insns (limit %*u) max_states_per_insn %*u total_states %u",
+		       &v->insns, &v->states);
 }
 
 /* The last line that is no statistic, and the last source line before it. */
@@ -224,7 +230,8 @@ static void explain(struct bpf_object *open, const struct cli_engine *engine, st
 	cli_object_reason(reason);
 	if (!open || !strstr(strbuf_str(reason), "failed to create"))
 		return;
-	bpf_object__for_each_map(map, open) {
+	bpf_object__for_each_map(map, open)
+	{
 		const char *type = libbpf_bpf_map_type_str(bpf_map__type(map));
 		char quoted[64];
 
@@ -232,8 +239,8 @@ static void explain(struct bpf_object *open, const struct cli_engine *engine, st
 		if (strncmp(strbuf_str(reason), quoted, strlen(quoted)))
 			continue;
 		if (engine->inlay && !map_type_ops(bpf_map__type(map)))
-			strbuf_printf(reason, ": inlay has no maps of type %s (%d)", type ? type : "unknown",
-				      bpf_map__type(map));
+			strbuf_printf(reason, ": inlay has no maps of type %s (%d)",
+				      type ? type : "unknown", bpf_map__type(map));
 		else
 			strbuf_printf(reason, " (type %s)", type ? type : "unknown");
 		return;
@@ -246,8 +253,8 @@ struct attempt {
 	int err;
 };
 
-static struct attempt try_load(const struct cli_object *obj, const struct cli_engine *engine, size_t index, char *log,
-			       int level)
+static struct attempt try_load(const struct cli_object *obj, const struct cli_engine *engine,
+			       size_t index, char *log, int level)
 {
 	struct attempt a = {};
 
@@ -267,7 +274,8 @@ static struct attempt try_load(const struct cli_object *obj, const struct cli_en
 }
 
 int cli_object_judge(const struct cli_object *obj, const struct cli_engine *engine, size_t index,
-		     struct cli_verdict *ret, struct bpf_object **ret_open, struct bpf_program **ret_prog)
+		     struct cli_verdict *ret, struct bpf_object **ret_open,
+		     struct bpf_program **ret_prog)
 {
 	char *log = malloc(LOG_SIZE);
 	struct attempt a;
@@ -275,7 +283,10 @@ int cli_object_judge(const struct cli_object *obj, const struct cli_engine *engi
 	if (!log)
 		return -ENOMEM;
 	memset(ret, 0, sizeof(*ret));
-	/* Statistics only: the full log of a long program overflows any buffer, which would turn the verdict into ENOSPC. */
+	/*
+	 * Statistics only: the full log of a long program overflows any buffer, which would turn
+	 * the verdict into ENOSPC.
+	 */
 	a = try_load(obj, engine, index, log, 4);
 	ret->err = a.err;
 	read_statistics(log, ret);

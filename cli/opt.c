@@ -23,16 +23,19 @@ struct parser {
 	struct strbuf *err;
 };
 
-/* The row of a long (name, len) or short (letter) option in the command's table or the global one. */
-static const struct cli_option *find_option(const struct parser *p, const char *name, size_t len, char letter,
-					    void **ret_base)
+/*
+ * The row of a long (name, len) or short (letter) option in the command's table or the global one.
+ */
+static const struct cli_option *find_option(const struct parser *p, const char *name, size_t len,
+					    char letter, void **ret_base)
 {
 	const struct cli_option *tables[] = { p->cmd ? p->cmd->options : NULL, cli_global_options };
 	void *bases[] = { p->opts, p->g };
 
 	for (int t = 0; t < 2; t++) {
 		for (const struct cli_option *o = tables[t]; o && o->name; o++) {
-			if (letter ? o->letter != letter : strlen(o->name) != len || strncmp(o->name, name, len))
+			if (letter ? o->letter != letter :
+				     strlen(o->name) != len || strncmp(o->name, name, len))
 				continue;
 			*ret_base = bases[t];
 			return o;
@@ -52,7 +55,8 @@ static int set_option(struct parser *p, const struct cli_option *o, const char *
 	int ret = o->parse(value, (char *)base + o->offset, &why);
 
 	if (ret)
-		strbuf_printf(p->err, "--%s: '%s' %s", o->name, value ? value : "", strbuf_str(&why));
+		strbuf_printf(p->err, "--%s: '%s' %s", o->name, value ? value : "",
+			      strbuf_str(&why));
 	strbuf_fini(&why);
 	return ret;
 }
@@ -155,15 +159,15 @@ static int check_count(const struct parser *p, int nr)
 		return -EINVAL;
 	}
 	if (cmd->max_args >= 0 && nr > cmd->max_args) {
-		strbuf_printf(p->err, "%s takes at most %d argument%s: %s", cmd->name, cmd->max_args,
-			      cmd->max_args == 1 ? "" : "s", cmd->args);
+		strbuf_printf(p->err, "%s takes at most %d argument%s: %s", cmd->name,
+			      cmd->max_args, cmd->max_args == 1 ? "" : "s", cmd->args);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-int cli_parse(int argc, char **argv, struct cli_globals *g, const struct cli_command **cmd_ret, void **ret_opts,
-	      char **args, int *ret_nr_args, struct strbuf *err)
+int cli_parse(int argc, char **argv, struct cli_globals *g, const struct cli_command **cmd_ret,
+	      void **ret_opts, char **args, int *ret_nr_args, struct strbuf *err)
 {
 	struct parser p = { .argc = argc, .next = 1, .argv = argv, .g = g, .err = err };
 	bool only_args = false;
@@ -239,7 +243,8 @@ static void help_options(const struct cli_option *table, struct strbuf *out)
 static void help_main(struct strbuf *out)
 {
 	strbuf_puts(out, "Usage: inlay [OPTION…] COMMAND [OPTION…] [ARG…]\n"
-			 "Runs unmodified Linux BPF objects in user space, and in the kernel through the same\n"
+			 "Runs unmodified Linux BPF objects in user space, and in the kernel "
+			 "through the same\n"
 			 "command line.\n\nCommands:\n");
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		strbuf_printf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
@@ -255,8 +260,8 @@ void cli_help(const struct cli_command *cmd, struct strbuf *out)
 		help_main(out);
 		return;
 	}
-	strbuf_printf(out, "Usage: inlay %s [OPTION…]%s%s\n%s.\n\n", cmd->name, cmd->args[0] ? " " : "", cmd->args,
-		      cmd->summary);
+	strbuf_printf(out, "Usage: inlay %s [OPTION…]%s%s\n%s.\n\n", cmd->name,
+		      cmd->args[0] ? " " : "", cmd->args, cmd->summary);
 	if (cmd->text)
 		strbuf_printf(out, "%s\n\n", cmd->text);
 	if (cmd->options) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command line as data: a row an option, a row a command. Parsing, `--help` and completion read the same rows, and
- * the tests compare the man pages with them.
+ * The command line as data: a row an option, a row a command. Parsing, `--help` and completion read
+ * the same rows, and the tests compare the man pages with them.
  */
 #ifndef INLAY_CLI_OPT_H
 #define INLAY_CLI_OPT_H
@@ -21,7 +21,8 @@ typedef int (*cli_parse_fn)(const char *value, void *dst, struct strbuf *err);
 struct cli_option {
 	char letter;	  /* 0: none */
 	const char *name; /* without the dashes */
-	const char *arg;  /* what help calls the value; NULL: a flag; in brackets: may be left out (--name=VALUE) */
+	const char *arg;  /* what help calls the value; NULL: a flag; in brackets: may be left out
+			     (--name=VALUE) */
 	cli_parse_fn parse;
 	size_t offset; /* of what parse gets, in the options the table belongs to */
 	const char *help;
@@ -39,9 +40,9 @@ struct cli_globals {
 
 struct cli_command {
 	const char *name;
-	const char *args;    /* usage text behind the options */
-	const char *summary; /* one line */
-	const char *text;    /* paragraphs for --help */
+	const char *args;		  /* usage text behind the options */
+	const char *summary;		  /* one line */
+	const char *text;		  /* paragraphs for --help */
 	const struct cli_option *options; /* ends with a row without name; NULL: none */
 	size_t opts_size;
 	void (*defaults)(void *opts); /* of a zeroed struct; may be NULL */
@@ -58,12 +59,13 @@ extern const struct cli_command *const cli_commands[];
 const struct cli_command *cli_find_command(const char *name);
 
 /*
- * Sorts argv[1..] into global options, the command's options and positional arguments (moved to args, which has room
- * for argc). cmd_ret: the command found; NULL with --help or --version alone. 0, or -EINVAL with the reason in err.
- * opts: zeroed memory the caller frees, of cmd->opts_size bytes, filled.
+ * Sorts argv[1..] into global options, the command's options and positional arguments (moved to
+ * args, which has room for argc). cmd_ret: the command found; NULL with --help or --version alone.
+ * 0, or -EINVAL with the reason in err. opts: zeroed memory the caller frees, of cmd->opts_size
+ * bytes, filled.
  */
-int cli_parse(int argc, char **argv, struct cli_globals *g, const struct cli_command **cmd_ret, void **ret_opts,
-	      char **args, int *ret_nr_args, struct strbuf *err);
+int cli_parse(int argc, char **argv, struct cli_globals *g, const struct cli_command **cmd_ret,
+	      void **ret_opts, char **args, int *ret_nr_args, struct strbuf *err);
 
 void cli_help(const struct cli_command *cmd, struct strbuf *out); /* NULL: of inlay itself */
 /* Every option of a command, or every command (NULL), one a line: for completion. */
@@ -71,12 +73,16 @@ void cli_words(const struct cli_command *cmd, struct strbuf *out);
 
 /* ---- values ---- */
 
-int cli_set_flag(const char *value, void *dst, struct strbuf *err);	 /* bool */
-int cli_set_str(const char *value, void *dst, struct strbuf *err);	 /* const char *; the value lives on */
-int cli_parse_u32(const char *value, void *dst, struct strbuf *err);	 /* u32, 0.. */
-int cli_parse_id(const char *value, void *dst, struct strbuf *err);	 /* u32, 1..S32_MAX: a task or process */
-int cli_parse_u64(const char *value, void *dst, struct strbuf *err);	 /* u64, decimal or 0x */
-int cli_parse_time_us(const char *value, void *dst, struct strbuf *err); /* u64 ns; bare number: microseconds */
-int cli_parse_time_s(const char *value, void *dst, struct strbuf *err);	 /* u64 ns > 0; bare number: seconds */
+int cli_set_flag(const char *value, void *dst, struct strbuf *err); /* bool */
+int cli_set_str(const char *value, void *dst,
+		struct strbuf *err); /* const char *; the value lives on */
+int cli_parse_u32(const char *value, void *dst, struct strbuf *err); /* u32, 0.. */
+int cli_parse_id(const char *value, void *dst,
+		 struct strbuf *err); /* u32, 1..S32_MAX: a task or process */
+int cli_parse_u64(const char *value, void *dst, struct strbuf *err); /* u64, decimal or 0x */
+int cli_parse_time_us(const char *value, void *dst,
+		      struct strbuf *err); /* u64 ns; bare number: microseconds */
+int cli_parse_time_s(const char *value, void *dst,
+		     struct strbuf *err); /* u64 ns > 0; bare number: seconds */
 
 #endif

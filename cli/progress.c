@@ -33,7 +33,8 @@ void cli_progress(void *ctx, const char *stage, u64 done, u64 total)
 	last_ms = now;
 	shown = true;
 	if (total)
-		fprintf(stderr, "\r\033[K%s: %llu %%", stage, (unsigned long long)(100.0 * done / total));
+		fprintf(stderr, "\r\033[K%s: %llu %%", stage,
+			(unsigned long long)(100.0 * done / total));
 	else
 		fprintf(stderr, "\r\033[K%s: %llu MiB", stage, (unsigned long long)(done >> 20));
 	fflush(stderr);

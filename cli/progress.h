@@ -5,7 +5,10 @@
 
 #include "base/types.h"
 
-/* Shows how far stage is, at most five times a second, once half a second has passed. total 0: unknown. */
+/*
+ * Shows how far stage is, at most five times a second, once half a second has passed. total 0:
+ * unknown.
+ */
 void cli_progress(void *ctx, const char *stage, u64 done, u64 total);
 /* Takes the line away: before anything else is printed, and at the end. */
 void cli_progress_clear(void);

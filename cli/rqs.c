@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a live run and a replay of runqslower share: configuration, loading with fallbacks, collecting, the end. */
+/*
+ * What a live run and a replay of runqslower share: configuration, loading with fallbacks,
+ * collecting, the end.
+ */
 #include "rqs.h"
 
 #include <errno.h>
@@ -24,7 +27,10 @@ void rqs_configure(struct rqs *rqs)
 	c->waking = rqs->waking;
 	c->cpu_filter = o->cpu_filter;
 	memcpy(c->cpu_mask, o->cpu_mask, sizeof(c->cpu_mask));
-	/* A wait of 0 ns is not "longer than 0", but MIN 0 shows all. -c and --summary look at every wait here. */
+	/*
+	 * A wait of 0 ns is not "longer than 0", but MIN 0 shows all. -c and --summary look at
+	 * every wait here.
+	 */
 	c->emit_all = !o->min_ns || o->comm || o->summary;
 	c->emit_missed = !rqs->no_open_start || o->comm;
 	rqs->user_filter = o->comm;
@@ -38,7 +44,8 @@ static int drop_row(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-static int try_load(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o, struct strbuf *err)
+static int try_load(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o,
+		    struct strbuf *err)
 {
 	int rc;
 
@@ -50,8 +57,8 @@ static int try_load(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o
 }
 
 /*
- * Loads one object. Where tracing programs may not use task storage the preallocated hash stands in, and without
- * BTF-typed tracepoints raw ones with the hash; both are announced.
+ * Loads one object. Where tracing programs may not use task storage the preallocated hash stands
+ * in, and without BTF-typed tracepoints raw ones with the hash; both are announced.
  */
 static int load_one(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o)
 {
@@ -60,7 +67,8 @@ static int load_one(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o
 
 	if (o->raw_tp && o->storage == RQS_STORAGE_TASK) {
 		o->storage = RQS_STORAGE_HASH;
-		fprintf(stderr, "inlay: raw tracepoints give no typed tasks, as task storage needs: using the hash\n");
+		fprintf(stderr, "inlay: raw tracepoints give no typed tasks, as task storage "
+				"needs: using the hash\n");
 	}
 	rc = try_load(rqs, bpf, o, &err);
 	if (rc && rc != -EPERM && o->storage == RQS_STORAGE_TASK && !rqs->opts->storage_given &&
@@ -71,8 +79,8 @@ static int load_one(struct rqs *rqs, struct rqs_bpf *bpf, struct rqs_bpf_opts *o
 		o->storage = RQS_STORAGE_HASH;
 		rc2 = try_load(rqs, bpf, o, &second);
 		if (!rc2) {
-			fprintf(stderr, "inlay: no task storage for tracing programs here: using the hash of 10,240 "
-					"tasks\n");
+			fprintf(stderr, "inlay: no task storage for tracing programs here: using "
+					"the hash of 10,240 tasks\n");
 			rc = 0;
 		}
 		strbuf_fini(&second);
@@ -124,10 +132,13 @@ int rqs_start(struct rqs *rqs, u32 ring_entries, u32 row_bytes)
 		.row_bytes = row_bytes,
 		.btf_path = rqs->engine->btf_path,
 	};
-	struct btf *own = btf__load_vmlinux_btf(), *given = o.btf_path ? btf__parse(o.btf_path, NULL) : NULL;
+	struct btf *own = btf__load_vmlinux_btf(),
+		   *given = o.btf_path ? btf__parse(o.btf_path, NULL) : NULL;
 	int rc;
 
-	/* typed tracepoints are the kernel's own types; a file with types helps only to find fields */
+	/*
+	 * typed tracepoints are the kernel's own types; a file with types helps only to find fields
+	 */
 	if (rqs->opts->attach == RQS_ATTACH_AUTO &&
 	    (!own || btf__find_by_name_kind(own, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) < 0)) {
 		fprintf(stderr, "inlay: no BTF-typed tracepoints here: using raw ones\n");
@@ -142,7 +153,8 @@ int rqs_start(struct rqs *rqs, u32 ring_entries, u32 row_bytes)
 	if (rqs->opts->profile) {
 		rqs->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 		if (rqs->stats_fd < 0)
-			fprintf(stderr, "inlay: run statistics cannot be switched on: %s\n", strerror(-rqs->stats_fd));
+			fprintf(stderr, "inlay: run statistics cannot be switched on: %s\n",
+				strerror(-rqs->stats_fd));
 	}
 	return attach_all(rqs);
 }
@@ -212,8 +224,9 @@ int rqs_finish(struct rqs *rqs)
 	rqs->nr_open = rqs->nr_open_end;
 	out->end(rqs);
 	if (rqs->totals.rows_lost)
-		fprintf(stderr, "inlay: %llu rows were lost as they came faster than they could be read: "
-			"a larger MIN or a filter (-p, -t, -C) makes them fewer\n",
+		fprintf(stderr,
+			"inlay: %llu rows were lost as they came faster than they could be read: a "
+			"larger MIN or a filter (-p, -t, -C) makes them fewer\n",
 			(unsigned long long)rqs->totals.rows_lost);
 	if (rqs->lost + rqs->totals.rows_lost > rqs->opts->max_lost ||
 	    (rqs->lost_gaps && rqs->opts->max_lost != U64_MAX))

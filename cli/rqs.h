@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * runqslower's user side. The BPF object (bpf/runqslower.bpf.c) does the measuring, in the kernel or in the user engine;
- * what is here loads it (rqs_bpf.c), feeds it (rqs_replay.c) or waits for it (rqs_live.c), keeps each CPU's history of
- * who ran (rqs_history.c), judges rows (rqs_rows.c, rqs_open.c) and prints (rqs_text.c, rqs_json.c).
+ * runqslower's user side. The BPF object (bpf/runqslower.bpf.c) does the measuring, in the kernel
+ * or in the user engine; what is here loads it (rqs_bpf.c), feeds it (rqs_replay.c) or waits for it
+ * (rqs_live.c), keeps each CPU's history of who ran (rqs_history.c), judges rows (rqs_rows.c,
+ * rqs_open.c) and prints (rqs_text.c, rqs_json.c).
  */
 #ifndef INLAY_CLI_RQS_H
 #define INLAY_CLI_RQS_H
@@ -25,15 +26,20 @@ struct bpf_program;
 struct recording_info;
 struct ring_buffer;
 
-enum rqs_storage { RQS_STORAGE_TASK, RQS_STORAGE_HASH, RQS_STORAGE_HASH_NOPREALLOC, RQS_NR_STORAGES };
+enum rqs_storage {
+	RQS_STORAGE_TASK,
+	RQS_STORAGE_HASH,
+	RQS_STORAGE_HASH_NOPREALLOC,
+	RQS_NR_STORAGES
+};
 enum rqs_attach { RQS_ATTACH_AUTO, RQS_ATTACH_TP_BTF, RQS_ATTACH_RAW_TP };
 enum rqs_metric { RQS_METRIC_AUTO, RQS_METRIC_WAKEUP, RQS_METRIC_WAKING };
 
 struct rqs_opts {
 	const char *input; /* NULL: live */
 	u64 min_ns;
-	u64 duration_ns; /* 0: no end */
-	u32 tgid, tid;	 /* 0: all */
+	u64 duration_ns;  /* 0: no end */
+	u32 tgid, tid;	  /* 0: all */
 	const char *comm; /* glob; NULL: all */
 	const char *cgroup;
 	bool cpu_filter;
@@ -48,9 +54,17 @@ struct rqs_opts {
 
 /* ---- rqs_bpf.c: the object ---- */
 
-enum rqs_handler { RQS_H_WAKEUP, RQS_H_WAKEUP_NEW, RQS_H_WAKING, RQS_H_MIGRATE, RQS_H_FORK, RQS_H_SWITCH, RQS_NR_HANDLERS };
+enum rqs_handler {
+	RQS_H_WAKEUP,
+	RQS_H_WAKEUP_NEW,
+	RQS_H_WAKING,
+	RQS_H_MIGRATE,
+	RQS_H_FORK,
+	RQS_H_SWITCH,
+	RQS_NR_HANDLERS
+};
 
-extern const char *const rqs_storage_names[RQS_NR_STORAGES];  /* "task" … */
+extern const char *const rqs_storage_names[RQS_NR_STORAGES]; /* "task" … */
 extern const char *const rqs_handler_names[RQS_NR_HANDLERS]; /* tracepoint names */
 
 struct rqs_bpf {
@@ -70,17 +84,24 @@ struct rqs_bpf_opts {
 	enum rqs_storage storage;
 	bool raw_tp;
 	u32 nr_cpus;
-	const struct rqs_config *config; /* ring_mask, prev_arg and has_arg3 are set by rqs_bpf_load() */
-	u32 ring_entries;		 /* of a CPU's history: a power of two */
-	u32 row_bytes;			 /* of the ring buffer: a power of two, of pages */
-	const char *btf_path;		 /* NULL: the engine's own types */
-	const struct btf *types;	 /* libbpf's, of either; NULL: none */
+	const struct rqs_config
+		*config;	 /* ring_mask, prev_arg and has_arg3 are set by rqs_bpf_load() */
+	u32 ring_entries;	 /* of a CPU's history: a power of two */
+	u32 row_bytes;		 /* of the ring buffer: a power of two, of pages */
+	const char *btf_path;	 /* NULL: the engine's own types */
+	const struct btf *types; /* libbpf's, of either; NULL: none */
 };
 
-/* Opens, configures and loads; rows go to take(ctx, row). 0, or -errno with one line in err. Inside cli_engine_enter(). */
-int rqs_bpf_load(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, int (*take)(void *ctx, void *row, size_t size),
-		 void *ctx, struct strbuf *err);
-/* Attaches all handlers, the switch last: what runs then has been stamped. 0, or -errno with one line in err. */
+/*
+ * Opens, configures and loads; rows go to take(ctx, row). 0, or -errno with one line in err. Inside
+ * cli_engine_enter().
+ */
+int rqs_bpf_load(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts,
+		 int (*take)(void *ctx, void *row, size_t size), void *ctx, struct strbuf *err);
+/*
+ * Attaches all handlers, the switch last: what runs then has been stamped. 0, or -errno with one
+ * line in err.
+ */
 int rqs_bpf_attach(struct rqs_bpf *bpf, struct strbuf *err);
 /* The switch first: from then on no wait ends, and who waits keeps its stamp. */
 void rqs_bpf_detach(struct rqs_bpf *bpf);
@@ -116,10 +137,11 @@ void rqs_history_destroy(struct rqs_history *h);
 int rqs_history_drain(struct rqs_history *h, const struct rqs_bpf *bpf);
 int rqs_history_drain_cpu(struct rqs_history *h, const struct rqs_bpf *bpf, u32 cpu);
 /*
- * Who ran on cpu in [start, end), where end is the time of history position pos (U64_MAX: of now). What is not known
- * goes to tid -1, so that the shares always sum to end - start. 0 or -ENOMEM.
+ * Who ran on cpu in [start, end), where end is the time of history position pos (U64_MAX: of now).
+ * What is not known goes to tid -1, so that the shares always sum to end - start. 0 or -ENOMEM.
  */
-int rqs_history_ran(struct rqs_history *h, u32 cpu, u64 start, u64 end, u64 pos, struct rqs_shares *ret);
+int rqs_history_ran(struct rqs_history *h, u32 cpu, u64 start, u64 end, u64 pos,
+		    struct rqs_shares *ret);
 /* Entries overwritten before they could be read. */
 u64 rqs_history_lost(const struct rqs_history *h);
 /* When a task was first seen to run; U64_MAX: never (or no valid tid). */
@@ -133,8 +155,8 @@ void rqs_history_saw(struct rqs_history *h, s32 tid, u64 ts);
 /* So much is kept in detail that rqs_history_reduce() is worth its price. */
 bool rqs_history_full(const struct rqs_history *h);
 /*
- * Keeps only sums of the times in which no wait that is still on began: starts[nr] are the beginnings of all of those,
- * ascending, looked up no earlier than `before`.
+ * Keeps only sums of the times in which no wait that is still on began: starts[nr] are the
+ * beginnings of all of those, ascending, looked up no earlier than `before`.
  */
 void rqs_history_reduce(struct rqs_history *h, const u64 *starts, u32 nr, u64 before);
 
@@ -166,7 +188,8 @@ struct rqs {
 	const struct rqs_opts *opts;
 	const struct cli_globals *g;
 	struct cli_engine *engine;
-	struct rqs_bpf bpf[RQS_NR_STORAGES]; /* the first one's rows are shown; more only with --profile */
+	struct rqs_bpf
+		bpf[RQS_NR_STORAGES]; /* the first one's rows are shown; more only with --profile */
 	u32 nr_bpf;
 	struct rqs_history *history;
 	struct rqs_config config;
@@ -174,12 +197,12 @@ struct rqs {
 	bool live, waking;
 	bool no_open_start; /* what waited before the start cannot be told from what was missed */
 	u32 nr_cpus;
-	u64 start_ns, end_ns;	  /* of the recording, or of attaching and detaching */
-	u32 ts_decimals;	  /* of the time column */
-	s64 wall_offset;	  /* live: CLOCK_REALTIME - CLOCK_MONOTONIC */
-	u64 lost;		  /* events a recording lacks, as far as counted */
-	u64 lost_gaps;		  /* gaps of unknown size */
-	bool user_filter;	  /* -c: totals are counted here, not in BPF */
+	u64 start_ns, end_ns; /* of the recording, or of attaching and detaching */
+	u32 ts_decimals;      /* of the time column */
+	s64 wall_offset;      /* live: CLOCK_REALTIME - CLOCK_MONOTONIC */
+	u64 lost;	      /* events a recording lacks, as far as counted */
+	u64 lost_gaps;	      /* gaps of unknown size */
+	bool user_filter;     /* -c: totals are counted here, not in BPF */
 	struct rqs_totals totals;
 	u64 nr_open, nr_open_start, unknown_tgids;
 	struct rqs_line longest; /* of those not over MIN */
@@ -191,7 +214,7 @@ struct rqs {
 	u32 nr_open_end;
 	bool header_done;
 	int stats_fd; /* holds run statistics on; 0: none */
-	int error; /* sticky, of row callbacks */
+	int error;    /* sticky, of row callbacks */
 };
 
 /* Fills the parts of rqs->config that come from options and the engine. */
@@ -217,7 +240,8 @@ int rqs_run_replay(struct rqs *rqs);
 /* ---- rqs_rows.c ---- */
 
 int rqs_take_row(void *ctx, void *data, size_t size); /* ring buffer callback; ctx: struct rqs */
-u64 rqs_quantile(const struct rqs_totals *t, double q); /* upper bound of the bucket, at most the longest wait */
+u64 rqs_quantile(const struct rqs_totals *t,
+		 double q); /* upper bound of the bucket, at most the longest wait */
 void rqs_bucket_range(u32 bucket, u64 *ret_from, u64 *ret_to);
 u32 rqs_bucket_of(u64 ns);
 bool rqs_comm_wanted(const struct rqs *rqs, const char *comm);
@@ -248,7 +272,8 @@ struct rqs_prof_cell {
 	u64 p50_ns, p99_ns; /* 0: unknown */
 };
 
-void rqs_profile_read(struct rqs *rqs, struct rqs_prof_cell cells[RQS_NR_HANDLERS][RQS_NR_STORAGES]);
+void rqs_profile_read(struct rqs *rqs,
+		      struct rqs_prof_cell cells[RQS_NR_HANDLERS][RQS_NR_STORAGES]);
 
 /* ---- output ---- */
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opens, configures, loads and attaches runqslower's BPF object; the same calls whatever the engine. */
+/*
+ * Opens, configures, loads and attaches runqslower's BPF object; the same calls whatever the
+ * engine.
+ */
 #include "rqs.h"
 
 #include <errno.h>
@@ -33,12 +36,9 @@ const char *const rqs_storage_names[RQS_NR_STORAGES] = {
 };
 
 const char *const rqs_handler_names[RQS_NR_HANDLERS] = {
-	[RQS_H_WAKEUP] = "sched_wakeup",
-	[RQS_H_WAKEUP_NEW] = "sched_wakeup_new",
-	[RQS_H_WAKING] = "sched_waking",
-	[RQS_H_MIGRATE] = "sched_migrate_task",
-	[RQS_H_FORK] = "sched_process_fork",
-	[RQS_H_SWITCH] = "sched_switch",
+	[RQS_H_WAKEUP] = "sched_wakeup",     [RQS_H_WAKEUP_NEW] = "sched_wakeup_new",
+	[RQS_H_WAKING] = "sched_waking",     [RQS_H_MIGRATE] = "sched_migrate_task",
+	[RQS_H_FORK] = "sched_process_fork", [RQS_H_SWITCH] = "sched_switch",
 };
 
 /* Program names in the object: with BTF-typed arguments, and bare. */
@@ -72,13 +72,15 @@ static const struct btf_type *skip_typedefs(const struct btf *btf, u32 id)
 }
 
 /*
- * Where sched_switch's arguments stand differs between kernels: (preempt, prev, next) to 5.17, (preempt, prev_state,
- * prev, next) in 5.18, (preempt, prev, next, prev_state) since. The kernel's typedef says it.
+ * Where sched_switch's arguments stand differs between kernels: (preempt, prev, next) to 5.17,
+ * (preempt, prev_state, prev, next) in 5.18, (preempt, prev, next, prev_state) since. The kernel's
+ * typedef says it.
  */
 static void read_switch_arguments(const struct btf *btf, struct rqs_config *config)
 {
 	const struct btf_type *t, *proto;
-	s32 id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -ENOENT;
+	s32 id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) :
+		       -ENOENT;
 
 	config->prev_arg = 1;
 	config->has_arg3 = 1;
@@ -123,14 +125,18 @@ static int set_config(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts)
 	return rc;
 }
 
-/* Which programs: one of wakeup and waking, typed or bare ones; fork where the stamp is kept by tid. */
+/*
+ * Which programs: one of wakeup and waking, typed or bare ones; fork where the stamp is kept by
+ * tid.
+ */
 static void choose_programs(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts)
 {
 	for (u32 h = 0; h < RQS_NR_HANDLERS; h++) {
 		bool want = h != (opts->config->waking ? RQS_H_WAKEUP : RQS_H_WAKING);
 
 		for (u32 raw = 0; raw < 2; raw++) {
-			struct bpf_program *prog = bpf_object__find_program_by_name(bpf->obj, program_names[h][raw]);
+			struct bpf_program *prog =
+				bpf_object__find_program_by_name(bpf->obj, program_names[h][raw]);
 			bool load = want && raw == opts->raw_tp;
 
 			if (!prog)
@@ -167,7 +173,8 @@ static int open_object(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, str
 {
 	const struct object_bytes *bytes = &object_bytes[opts->storage];
 	char name[32];
-	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .object_name = name, .btf_custom_path = opts->btf_path);
+	LIBBPF_OPTS(bpf_object_open_opts, open_opts, .object_name = name,
+		    .btf_custom_path = opts->btf_path);
 
 	snprintf(name, sizeof(name), "rqs_%s", rqs_storage_names[opts->storage]);
 	bpf->storage = opts->storage;
@@ -188,8 +195,8 @@ static int map_cpus(struct rqs_bpf *bpf)
 	return 0;
 }
 
-int rqs_bpf_load(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts, int (*take)(void *ctx, void *row, size_t size),
-		 void *ctx, struct strbuf *err)
+int rqs_bpf_load(struct rqs_bpf *bpf, const struct rqs_bpf_opts *opts,
+		 int (*take)(void *ctx, void *row, size_t size), void *ctx, struct strbuf *err)
 {
 	int rc;
 

@@ -2,14 +2,15 @@
 /*
  * Who ran when, on each CPU.
  *
- * The BPF side writes every switch into a small ring a CPU; here they are taken over into chunks of CHUNK entries. What
- * a wait needs is the time from its beginning to its end, so only chunks in which some wait that is still on began must
- * be kept entry by entry. All others are reduced to a sum a task, and neighbours to one such chunk (new waits begin now,
- * never in the past). So memory is bounded by the tasks that wait, not by the length of the recording, and nothing is
- * forgotten: even a task that waits from the first event to the last gets exact shares.
+ * The BPF side writes every switch into a small ring a CPU; here they are taken over into chunks of
+ * CHUNK entries. What a wait needs is the time from its beginning to its end, so only chunks in
+ * which some wait that is still on began must be kept entry by entry. All others are reduced to a
+ * sum a task, and neighbours to one such chunk (new waits begin now, never in the past). So memory
+ * is bounded by the tasks that wait, not by the length of the recording, and nothing is forgotten:
+ * even a task that waits from the first event to the last gets exact shares.
  *
- * If the ring was overwritten before it was read (a live run whose reader got no CPU), the time from the last entry
- * known before to the first one after belongs to tid -1.
+ * If the ring was overwritten before it was read (a live run whose reader got no CPU), the time
+ * from the last entry known before to the first one after belongs to tid -1.
  */
 #include "rqs.h"
 
@@ -23,9 +24,9 @@
 #define MAX_TID	     (4u << 20) /* Linux's PID_MAX_LIMIT */
 
 struct chunk {
-	u64 first_pos; /* history position of raw[0] */
-	u64 start;     /* ns, of the first entry */
-	u32 nr;	       /* entries in raw, or sums */
+	u64 first_pos;	       /* history position of raw[0] */
+	u64 start;	       /* ns, of the first entry */
+	u32 nr;		       /* entries in raw, or sums */
 	struct rqs_ran *raw;   /* NULL: reduced */
 	struct rqs_share *sum; /* one a task, in no order */
 };
@@ -33,7 +34,7 @@ struct chunk {
 struct hist_cpu {
 	struct chunk *chunk; /* oldest first */
 	u32 nr, cap;
-	u64 next_pos;	   /* first position not taken over */
+	u64 next_pos;	     /* first position not taken over */
 	struct rqs_ran last; /* newest entry */
 };
 
@@ -123,7 +124,8 @@ static struct chunk *chunk_add(struct hist_cpu *cpu, u64 pos, u64 start)
 	return c;
 }
 
-static int history_push(struct rqs_history *h, struct hist_cpu *cpu, u64 pos, const struct rqs_ran *ran)
+static int history_push(struct rqs_history *h, struct hist_cpu *cpu, u64 pos,
+			const struct rqs_ran *ran)
 {
 	struct chunk *c = cpu->nr ? &cpu->chunk[cpu->nr - 1] : NULL;
 	struct task_seen *out = seen_of(h, cpu->last.tid);
@@ -142,7 +144,9 @@ static int history_push(struct rqs_history *h, struct hist_cpu *cpu, u64 pos, co
 	return 0;
 }
 
-/* nr_lost entries were overwritten before they were copied; the next one known is that after pos. */
+/*
+ * nr_lost entries were overwritten before they were copied; the next one known is that after pos.
+ */
 static int history_gap(struct rqs_history *h, struct hist_cpu *cpu, u64 nr_lost, u64 pos)
 {
 	struct rqs_ran gap = { .ts = cpu->last.ts, .tid = -1 };
@@ -155,13 +159,17 @@ int rqs_history_drain_cpu(struct rqs_history *h, const struct rqs_bpf *bpf, u32 
 {
 	const struct rqs_cpu *shared = rqs_bpf_cpu(bpf, n);
 	struct hist_cpu *cpu = &h->cpu[n];
-	u64 size = bpf->ring_mask + 1, pos = __atomic_load_n(&shared->pos, __ATOMIC_ACQUIRE), newest;
+	u64 size = bpf->ring_mask + 1, pos = __atomic_load_n(&shared->pos, __ATOMIC_ACQUIRE),
+	    newest;
 	int rc = 0;
 
 	while (!rc && cpu->next_pos < pos) {
 		struct rqs_ran ran = shared->ran[cpu->next_pos & bpf->ring_mask];
 
-		/* the writer fills the slot of `newest` before it says so; pairs with its publishing of pos */
+		/*
+		 * the writer fills the slot of `newest` before it says so; pairs with its
+		 * publishing of pos
+		 */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		newest = __atomic_load_n(&shared->pos, __ATOMIC_ACQUIRE);
 		if (newest - cpu->next_pos >= size) {
@@ -290,13 +298,17 @@ static int by_ns(const void *a, const void *b)
 
 static const char unknown_comm[RQS_COMM_LEN] = "";
 
-/* Adds a chunk's part of [start, *until) and sets *until to where it begins. 1: start is reached. */
-static int chunk_shares(const struct chunk *c, u64 start, u64 *until, u64 pos, struct rqs_shares *ret)
+/*
+ * Adds a chunk's part of [start, *until) and sets *until to where it begins. 1: start is reached.
+ */
+static int chunk_shares(const struct chunk *c, u64 start, u64 *until, u64 pos,
+			struct rqs_shares *ret)
 {
 	u32 i = c->nr;
 
 	if (!c->raw) {
-		if (c->start < start) /* reduced too early: cannot be, but must not be invented either */
+		/* Reduced too early: that cannot be, but must not be invented either. */
+		if (c->start < start)
 			return 1;
 		for (i = 0; i < c->nr; i++)
 			if (shares_add(ret, c->sum[i].tid, c->sum[i].comm, c->sum[i].ns))
@@ -321,7 +333,8 @@ static int chunk_shares(const struct chunk *c, u64 start, u64 *until, u64 pos, s
 	return 0;
 }
 
-int rqs_history_ran(struct rqs_history *h, u32 n, u64 start, u64 end, u64 pos, struct rqs_shares *ret)
+int rqs_history_ran(struct rqs_history *h, u32 n, u64 start, u64 end, u64 pos,
+		    struct rqs_shares *ret)
 {
 	struct hist_cpu *cpu = n < h->nr_cpus ? &h->cpu[n] : NULL;
 	u64 until = end;
@@ -366,7 +379,8 @@ static bool any_start(const u64 *starts, u32 nr, u64 from, u64 to)
 }
 
 /* Replaces a's detail by sums, and adds b's (the chunk after it, or NULL), which ends at `end`. */
-static int chunk_merge(struct rqs_history *h, struct chunk *a, struct chunk *b, u64 end, struct rqs_shares *s)
+static int chunk_merge(struct rqs_history *h, struct chunk *a, struct chunk *b, u64 end,
+		       struct rqs_shares *s)
 {
 	u64 until = end, raw = a->raw ? a->nr : 0;
 	struct rqs_share *sum;
@@ -393,8 +407,8 @@ static int chunk_merge(struct rqs_history *h, struct chunk *a, struct chunk *b, 
 	return 0;
 }
 
-static int reduce_cpu(struct rqs_history *h, struct hist_cpu *cpu, const u64 *starts, u32 nr, u64 before,
-		      struct rqs_shares *scratch)
+static int reduce_cpu(struct rqs_history *h, struct hist_cpu *cpu, const u64 *starts, u32 nr,
+		      u64 before, struct rqs_shares *scratch)
 {
 	u32 out = 0, i;
 	int rc = 0;

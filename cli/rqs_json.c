@@ -45,7 +45,9 @@ static void print_row(const struct rqs_line *line)
 	printf(",\"wait_ns\":%llu,\"kind\":\"%s\"", (unsigned long long)row->wait_ns,
 	       line->from_start ? "queued" : rqs_kind_names[row->kind % RQS_NR_KINDS]);
 	if (line->from_start || line->to_end)
-		printf(",\"open\":\"%s\"", !line->to_end ? "start" : line->from_start ? "both" : "end");
+		printf(",\"open\":\"%s\"", !line->to_end    ? "start" :
+					   line->from_start ? "both" :
+							      "end");
 	print_ran(line);
 	putchar('}');
 }
@@ -73,8 +75,9 @@ static void print_hist(const struct rqs_totals *t)
 		if (!t->hist[i])
 			continue;
 		rqs_bucket_range(i, &from, &to);
-		printf("%s{\"from_ns\":%llu,\"to_ns\":%llu,\"count\":%llu}", comma, (unsigned long long)from,
-		       (unsigned long long)to, (unsigned long long)t->hist[i]);
+		printf("%s{\"from_ns\":%llu,\"to_ns\":%llu,\"count\":%llu}", comma,
+		       (unsigned long long)from, (unsigned long long)to,
+		       (unsigned long long)t->hist[i]);
 		comma = ",";
 	}
 	putchar(']');
@@ -96,7 +99,8 @@ static void print_tasks(struct rqs *rqs)
 		if (t[i].from_ns) {
 			printf(",\"most_by\":{\"comm\":");
 			cli_json_str(stdout, t[i].by_tid ? t[i].by_comm : "idle");
-			printf(",\"tid\":%d,\"ns\":%llu}", t[i].by_tid, (unsigned long long)t[i].from_ns);
+			printf(",\"tid\":%d,\"ns\":%llu}", t[i].by_tid,
+			       (unsigned long long)t[i].from_ns);
 		}
 		putchar('}');
 	}
@@ -116,12 +120,14 @@ static void print_profile(struct rqs *rqs)
 
 			if (!c->known)
 				continue;
-			printf("%s{\"handler\":\"%s\",\"storage\":\"%s\",\"runs\":%llu", comma, rqs_handler_names[h],
-			       rqs_storage_names[s], (unsigned long long)c->runs);
+			printf("%s{\"handler\":\"%s\",\"storage\":\"%s\",\"runs\":%llu", comma,
+			       rqs_handler_names[h], rqs_storage_names[s],
+			       (unsigned long long)c->runs);
 			if (c->runs)
 				printf(",\"mean_ns\":%.1f", c->mean_ns);
 			if (c->p50_ns)
-				printf(",\"p50_ns\":%llu,\"p99_ns\":%llu", (unsigned long long)c->p50_ns,
+				printf(",\"p50_ns\":%llu,\"p99_ns\":%llu",
+				       (unsigned long long)c->p50_ns,
 				       (unsigned long long)c->p99_ns);
 			putchar('}');
 			comma = ",";
@@ -134,14 +140,18 @@ static void json_end(struct rqs *rqs)
 {
 	const struct rqs_totals *t = &rqs->totals;
 
-	printf("{\"summary\":{\"metric\":\"%s\",\"min_ns\":%llu,\"start_ns\":%llu,\"end_ns\":%llu,\"cpus\":%u",
+	printf("{\"summary\":{\"metric\":\"%s\",\"min_ns\":%llu,\"start_ns\":%llu,\"end_ns\":%llu,"
+	       "\"cpus\":%u",
 	       rqs->waking ? "waking" : "wakeup", (unsigned long long)rqs->opts->min_ns,
 	       (unsigned long long)rqs->start_ns, (unsigned long long)rqs->end_ns, rqs->nr_cpus);
-	printf(",\"storage\":\"%s\",\"waits\":%llu,\"over\":%llu,\"wait_ns\":%llu,\"p99_ns\":%llu,\"longest_ns\":%llu",
-	       rqs_storage_names[rqs->bpf[0].storage], (unsigned long long)t->waits, (unsigned long long)t->over,
-	       (unsigned long long)t->wait_ns, (unsigned long long)(t->waits ? rqs_quantile(t, 0.99) : 0),
+	printf(",\"storage\":\"%s\",\"waits\":%llu,\"over\":%llu,\"wait_ns\":%llu,\"p99_ns\":%llu,"
+	       "\"longest_ns\":%llu",
+	       rqs_storage_names[rqs->bpf[0].storage], (unsigned long long)t->waits,
+	       (unsigned long long)t->over, (unsigned long long)t->wait_ns,
+	       (unsigned long long)(t->waits ? rqs_quantile(t, 0.99) : 0),
 	       (unsigned long long)t->longest);
-	printf(",\"open\":%llu,\"open_start\":%llu,\"missed\":%llu,\"storage_failures\":%llu,\"lost\":%llu",
+	printf(",\"open\":%llu,\"open_start\":%llu,\"missed\":%llu,\"storage_failures\":%llu,"
+	       "\"lost\":%llu",
 	       (unsigned long long)rqs->nr_open, (unsigned long long)rqs->nr_open_start,
 	       (unsigned long long)t->missed, (unsigned long long)t->failures,
 	       (unsigned long long)(rqs->lost + t->rows_lost));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* runqslower on the running kernel: attaches, reads until the time is up or a signal says so, looks who still waits. */
+/*
+ * runqslower on the running kernel: attaches, reads until the time is up or a signal says so, looks
+ * who still waits.
+ */
 #include "rqs.h"
 
 #include <dirent.h>
@@ -29,7 +32,10 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
-/* SIGPIPE is ignored everywhere (main.c): a reader that goes away ends the run as a signal does, in order. */
+/*
+ * SIGPIPE is ignored everywhere (main.c): a reader that goes away ends the run as a signal does, in
+ * order.
+ */
 static void catch_signals(void)
 {
 	struct sigaction stop = { .sa_handler = on_signal };
@@ -47,19 +53,23 @@ static u64 clock_ns(clockid_t id)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* Whoever is listed with -p or -t must exist: a filter that matches nothing looks like a quiet machine. */
+/*
+ * Whoever is listed with -p or -t must exist: a filter that matches nothing looks like a quiet
+ * machine.
+ */
 static int check_target(const struct rqs_opts *o)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u", o->tgid ? o->tgid : o->tid);
 	if ((o->tgid || o->tid) && access(path, F_OK))
-		return cli_fail("no %s %u is running (%s)", o->tgid ? "process" : "task", o->tgid ? o->tgid : o->tid,
-				o->tgid ? "-p" : "-t");
+		return cli_fail("no %s %u is running (%s)", o->tgid ? "process" : "task",
+				o->tgid ? o->tgid : o->tid, o->tgid ? "-p" : "-t");
 	if (o->tgid) {
 		snprintf(path, sizeof(path), "/proc/%u/task/%u", o->tgid, o->tgid);
 		if (access(path, F_OK))
-			return cli_fail("%u is a thread, not a process: use -t %u", o->tgid, o->tgid);
+			return cli_fail("%u is a thread, not a process: use -t %u", o->tgid,
+					o->tgid);
 	}
 	return CLI_OK;
 }
@@ -95,8 +105,8 @@ static int check_privilege(void)
 	/* CAP_SYS_ADMIN 21, or CAP_PERFMON 38 and CAP_BPF 39 */
 	if (caps >> 21 & 1 || ((caps >> 38 & 1) && (caps >> 39 & 1)))
 		return CLI_OK;
-	return cli_fail("a live run loads BPF into the kernel, which needs root (or CAP_BPF and CAP_PERFMON); "
-			"a recording needs nothing: inlay runqslower -i FILE");
+	return cli_fail("a live run loads BPF into the kernel, which needs root (or CAP_BPF and "
+			"CAP_PERFMON); a recording needs nothing: inlay runqslower -i FILE");
 }
 
 /* Nobody will read what is written: said by poll() even while there is nothing to write. */
@@ -166,7 +176,8 @@ static int live_run(struct rqs *rqs)
 	fflush(stdout);
 	rc = rqs_note_runnable(rqs);
 	if (!rc)
-		rc = live_loop(rqs, rqs->opts->duration_ns ? rqs->start_ns + rqs->opts->duration_ns : 0);
+		rc = live_loop(rqs,
+			       rqs->opts->duration_ns ? rqs->start_ns + rqs->opts->duration_ns : 0);
 	for (u32 i = 0; i < rqs->nr_bpf; i++)
 		rqs_bpf_detach(&rqs->bpf[i]);
 	rqs->end_ns = clock_ns(CLOCK_MONOTONIC);
@@ -186,7 +197,8 @@ int rqs_run_live(struct rqs *rqs)
 	if (status)
 		return status;
 	if (rqs->engine->inlay)
-		status = cli_usage(NULL, "--engine user runs nothing by itself: runqslower needs a recording (-i FILE)");
+		status = cli_usage(NULL, "--engine user runs nothing by itself: runqslower needs a "
+					 "recording (-i FILE)");
 	if (!status)
 		status = check_privilege();
 	if (!status)

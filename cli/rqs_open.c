@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Who waits right now: every live task is looked up in the map of stamps through bpf(2). Used at the end, for the rows
- * of tasks that still wait, and now and then to know which history can be shortened.
+ * Who waits right now: every live task is looked up in the map of stamps through bpf(2). Used at
+ * the end, for the rows of tasks that still wait, and now and then to know which history can be
+ * shortened.
  */
 #include "rqs.h"
 
@@ -93,16 +94,18 @@ struct finding {
 };
 
 /*
- * A stamp alone does not say that the task waits: one that was woken while it ran kept its stamp when it went to sleep,
- * or still runs. Where the history does not tell, the task must be runnable.
+ * A stamp alone does not say that the task waits: one that was woken while it ran kept its stamp
+ * when it went to sleep, or still runs. Where the history does not tell, the task must be runnable.
  */
 static bool still_waits(struct rqs *rqs, const struct cli_task *task, const struct rqs_stamp *stamp)
 {
 	const struct rqs_history *h = rqs->history;
 
-	if (!stamp->ts || rqs_history_runs_now(h, task->tid) || rqs_history_last_out(h, task->tid) > stamp->ts)
+	if (!stamp->ts || rqs_history_runs_now(h, task->tid) ||
+	    rqs_history_last_out(h, task->tid) > stamp->ts)
 		return false;
-	if (stamp->ts < rqs->start_ns) /* stamped while programs were still being attached: it may have run unseen */
+	if (stamp->ts < rqs->start_ns) /* stamped while programs were still being attached: it may
+					  have run unseen */
 		return task->runnable && rqs_history_first_run(h, task->tid) == U64_MAX;
 	return task->runnable || !rqs_history_lost(h);
 }
@@ -118,7 +121,8 @@ static int note_task(const struct cli_task *task, void *ctx)
 	if (!grown)
 		return -ENOMEM;
 	rqs->runnable = grown;
-	grown[rqs->nr_runnable++] = (struct rqs_runnable){ task->tid, cli_engine_ran_ns(rqs->engine, task->tid) };
+	grown[rqs->nr_runnable++] =
+		(struct rqs_runnable){ task->tid, cli_engine_ran_ns(rqs->engine, task->tid) };
 	return 0;
 }
 
@@ -128,8 +132,9 @@ int rqs_note_runnable(struct rqs *rqs)
 }
 
 /*
- * The worst victim gives no sign at all: it was queued before the start and has not run since. It was runnable then, is
- * now, was never switched in, and has had no CPU time meanwhile (as one has that runs alone on its CPU all the time).
+ * The worst victim gives no sign at all: it was queued before the start and has not run since. It
+ * was runnable then, is now, was never switched in, and has had no CPU time meanwhile (as one has
+ * that runs alone on its CPU all the time).
  */
 static bool waited_all_along(struct rqs *rqs, const struct cli_task *task)
 {

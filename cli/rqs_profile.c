@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --profile: how often each handler ran and how long it took, from the engine's own run statistics. */
+/*
+ * --profile: how often each handler ran and how long it took, from the engine's own run statistics.
+ */
 #include "rqs.h"
 
 #include <string.h>
@@ -18,13 +20,15 @@ void rqs_profile_read(struct rqs *rqs, struct rqs_prof_cell cells[RQS_NR_HANDLER
 			struct bpf_prog_info info = {};
 			u32 size = sizeof(info);
 
-			if (!bpf->prog[h] || bpf_obj_get_info_by_fd(bpf_program__fd(bpf->prog[h]), &info, &size))
+			if (!bpf->prog[h] ||
+			    bpf_obj_get_info_by_fd(bpf_program__fd(bpf->prog[h]), &info, &size))
 				continue;
 			cell->known = rqs->stats_fd > 0;
 			cell->runs = info.run_cnt;
 			if (info.run_cnt)
 				cell->mean_ns = (double)info.run_time_ns / info.run_cnt;
-			cli_engine_run_quantiles(rqs->engine, bpf_program__fd(bpf->prog[h]), &cell->p50_ns, &cell->p99_ns);
+			cli_engine_run_quantiles(rqs->engine, bpf_program__fd(bpf->prog[h]),
+						 &cell->p50_ns, &cell->p99_ns);
 		}
 	}
 }

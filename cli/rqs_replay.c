@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * runqslower on a recording: the events are replayed on the user engine's machine and the same BPF object measures. The
- * history and rows it writes are taken over every few hundred switches, so nothing it says is ever lost.
+ * runqslower on a recording: the events are replayed on the user engine's machine and the same BPF
+ * object measures. The history and rows it writes are taken over every few hundred switches, so
+ * nothing it says is ever lost.
  */
 #include "rqs.h"
 
@@ -58,12 +59,14 @@ static void look_at(struct replay_run *run, const struct rec_event *ev)
 
 	switch ((enum rec_event_type)ev->type) {
 	case REC_SWITCH:
-		run->target_seen |= o->tid && (o->tid == (u32)ev->sw.next_tid || o->tid == (u32)ev->sw.prev_tid);
+		run->target_seen |= o->tid && (o->tid == (u32)ev->sw.next_tid ||
+					       o->tid == (u32)ev->sw.prev_tid);
 		break;
 	case REC_WAKEUP:
 	case REC_WAKEUP_NEW:
 	case REC_WAKING:
-		if ((ev->type == REC_WAKEUP && run->rqs->waking) || (ev->type == REC_WAKING && !run->rqs->waking))
+		if ((ev->type == REC_WAKEUP && run->rqs->waking) ||
+		    (ev->type == REC_WAKING && !run->rqs->waking))
 			break;
 		rqs_history_saw(h, ev->wakeup.tid, before);
 		run->target_seen |= o->tid && o->tid == (u32)ev->wakeup.tid;
@@ -102,10 +105,11 @@ static void after_event(void *ctx, const struct rec_event *ev)
 static void warn_no_wakeups(const struct rqs *rqs)
 {
 	fprintf(stderr,
-		"inlay: %s holds no wake-ups (sched_wakeup, sched_waking): only tasks that were switched out while they "
-		"could run are seen to wait. Record them with\n"
-		"inlay:   perf record -a -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,"
-		"sched:sched_migrate_task,sched:sched_process_fork,sched:sched_process_exit -- sleep 10\n"
+		"inlay: %s holds no wake-ups (sched_wakeup, sched_waking): only tasks that were "
+		"switched out while they could run are seen to wait. Record them with\n"
+		"inlay:   perf record -a -e "
+		"sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_"
+		"task,sched:sched_process_fork,sched:sched_process_exit -- sleep 10\n"
 		"inlay: or trace-cmd record with the same -e options\n",
 		rqs->opts->input);
 }
@@ -125,21 +129,26 @@ static int choose_metric(struct rqs *rqs)
 		break;
 	}
 	if (!n[REC_SWITCH])
-		return cli_fail("%s holds no sched_switch events: nothing says when a task began to run. Record with "
-				"perf record -a -e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new",
+		return cli_fail("%s holds no sched_switch events: nothing says when a task began "
+				"to run. Record with perf record -a -e "
+				"sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new",
 				rqs->opts->input);
 	if (n[rqs->waking ? REC_WAKING : REC_WAKEUP])
 		return CLI_OK;
 	rqs->no_open_start = true;
 	if (rqs->opts->metric != RQS_METRIC_AUTO && n[REC_WAKEUP] + n[REC_WAKING])
-		return cli_fail("%s holds no sched_%s events, but sched_%s: use --metric %s", rqs->opts->input,
-				rqs->waking ? "waking" : "wakeup", rqs->waking ? "wakeup" : "waking",
+		return cli_fail("%s holds no sched_%s events, but sched_%s: use --metric %s",
+				rqs->opts->input, rqs->waking ? "waking" : "wakeup",
+				rqs->waking ? "wakeup" : "waking",
 				rqs->waking ? "wakeup" : "waking");
 	warn_no_wakeups(rqs);
 	return CLI_OK;
 }
 
-/* Looks for the id of a cgroup the recording names: only events say which ids occur, so they are read once more. */
+/*
+ * Looks for the id of a cgroup the recording names: only events say which ids occur, so they are
+ * read once more.
+ */
 static int find_cgroup_id(struct rqs *rqs, const char *name)
 {
 	struct strbuf err = STRBUF_INIT;
@@ -171,17 +180,21 @@ static int check_filters(struct rqs *rqs)
 	int status = CLI_OK;
 
 	if (o->tgid && !rqs->info->tgids_known)
-		return cli_fail("-p: %s does not say which process a thread belongs to; choose threads with -t or -c",
+		return cli_fail("-p: %s does not say which process a thread belongs to; choose "
+				"threads with -t or -c",
 				o->input);
 	if (!o->cgroup)
 		return CLI_OK;
 	if (!rqs->info->cgroups_known)
-		return cli_fail("--cgroup: %s holds no cgroups; perf record --all-cgroups records them", o->input);
+		return cli_fail(
+			"--cgroup: %s holds no cgroups; perf record --all-cgroups records them",
+			o->input);
 	if (cli_parse_u64(o->cgroup, &rqs->config.cgroup_id, &why)) {
 		rqs->config.cgroup_id = 0;
 		status = !strcmp(o->input, "-") ?
-				 cli_usage(&cmd_runqslower, "--cgroup needs the id where the recording is read from "
-							    "standard input") :
+				 cli_usage(&cmd_runqslower,
+					   "--cgroup needs the id where the recording is read from "
+					   "standard input") :
 				 find_cgroup_id(rqs, o->cgroup);
 	}
 	strbuf_fini(&why);
@@ -226,8 +239,8 @@ static int finish(struct replay_run *run, int rc)
 	if (run->error)
 		return cli_fail("reading the rows: %s", strerror(-run->error));
 	if ((o->tgid || o->tid) && !run->target_seen)
-		return cli_fail("no %s %u in %s (%s)", o->tgid ? "process" : "task", o->tgid ? o->tgid : o->tid, o->input,
-				o->tgid ? "-p" : "-t");
+		return cli_fail("no %s %u in %s (%s)", o->tgid ? "process" : "task",
+				o->tgid ? o->tgid : o->tid, o->input, o->tgid ? "-p" : "-t");
 	return status;
 }
 
@@ -261,7 +274,8 @@ static int run_engine(struct rqs *rqs, struct recording *rec)
 	if (status)
 		return status;
 	if (!rqs->engine->inlay) {
-		status = cli_usage(&cmd_runqslower, "a recording is replayed on the user engine, not in the kernel");
+		status = cli_usage(&cmd_runqslower,
+				   "a recording is replayed on the user engine, not in the kernel");
 	} else {
 		cli_engine_enter(rqs->engine);
 		status = replay_with_engine(rqs, rec);

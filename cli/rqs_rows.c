@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Takes rows as the BPF object emits them: filters by name, adds who ran, counts, hands them to the output. */
+/*
+ * Takes rows as the BPF object emits them: filters by name, adds who ran, counts, hands them to the
+ * output.
+ */
 #include "rqs.h"
 
 #include <errno.h>
@@ -86,7 +89,8 @@ static int take_wait(struct rqs *rqs, const struct rqs_row *row)
 	line->row = *row;
 	line->from_start = line->to_end = false;
 	if (over || wait > rqs->longest.row.wait_ns)
-		rc = rqs_history_ran(rqs->history, row->cpu, row->ts - wait, row->ts, row->pos, &line->ran);
+		rc = rqs_history_ran(rqs->history, row->cpu, row->ts - wait, row->ts, row->pos,
+				     &line->ran);
 	if (!rc && rqs->summary)
 		rc = rqs_summary_add(rqs->summary, line, over);
 	if (rc)
@@ -99,8 +103,8 @@ static int take_wait(struct rqs *rqs, const struct rqs_row *row)
 }
 
 /*
- * A task was switched in and nobody saw it being queued. If it had given no sign of life before, it has waited since
- * before the start; else the wake-up was missed.
+ * A task was switched in and nobody saw it being queued. If it had given no sign of life before, it
+ * has waited since before the start; else the wake-up was missed.
  */
 static int take_missed(struct rqs *rqs, const struct rqs_row *row)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --summary: for every task how often and how long it waited, and who had the CPU for most of what was over MIN. */
+/*
+ * --summary: for every task how often and how long it waited, and who had the CPU for most of what
+ * was over MIN.
+ */
 #include "rqs.h"
 
 #include <errno.h>
@@ -44,7 +47,8 @@ static u32 pair_hash(const struct rqs_summary *s, u32 i)
 	return hash2(s->pair[i].waiter + 1, s->pair[i].tid);
 }
 
-static int table_grow(const struct rqs_summary *s, struct table *t, u32 (*hash)(const struct rqs_summary *s, u32 i))
+static int table_grow(const struct rqs_summary *s, struct table *t,
+		      u32 (*hash)(const struct rqs_summary *s, u32 i))
 {
 	u32 nr_slots = t->nr_slots ? t->nr_slots * 2 : 64;
 	u32 *slot = calloc(nr_slots, sizeof(*slot));
@@ -76,7 +80,10 @@ static int array_grow(void **array, u32 *cap, size_t size)
 	return 0;
 }
 
-/* A tid that is used again by a task of another process is another task; one that takes a new name is not. */
+/*
+ * A tid that is used again by a task of another process is another task; one that takes a new name
+ * is not.
+ */
 static int find_task(struct rqs_summary *s, const struct rqs_row *row, u32 *ret_index)
 {
 	struct table *t = &s->tasks;
@@ -84,7 +91,8 @@ static int find_task(struct rqs_summary *s, const struct rqs_row *row, u32 *ret_
 
 	if (t->nr * 2 >= t->nr_slots && table_grow(s, t, task_hash))
 		return -ENOMEM;
-	for (k = hash2(row->tid, 0) & (t->nr_slots - 1); t->slot[k]; k = (k + 1) & (t->nr_slots - 1)) {
+	for (k = hash2(row->tid, 0) & (t->nr_slots - 1); t->slot[k];
+	     k = (k + 1) & (t->nr_slots - 1)) {
 		struct rqs_task_sum *task = &s->task[t->slot[k] - 1];
 
 		if (task->tid == row->tid && task->tgid == row->tgid) {
@@ -108,7 +116,8 @@ static int add_pair(struct rqs_summary *s, u32 waiter, const struct rqs_share *s
 
 	if (t->nr * 2 >= t->nr_slots && table_grow(s, t, pair_hash))
 		return -ENOMEM;
-	for (k = hash2(waiter + 1, share->tid) & (t->nr_slots - 1); t->slot[k]; k = (k + 1) & (t->nr_slots - 1)) {
+	for (k = hash2(waiter + 1, share->tid) & (t->nr_slots - 1); t->slot[k];
+	     k = (k + 1) & (t->nr_slots - 1)) {
 		p = &s->pair[t->slot[k] - 1];
 		if (p->waiter == waiter && p->tid == share->tid) {
 			p->ns += share->ns;

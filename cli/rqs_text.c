@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* runqslower's text: a line on the source, a line a wait, histogram and tables on request, a last line of totals. */
+/*
+ * runqslower's text: a line on the source, a line a wait, histogram and tables on request, a last
+ * line of totals.
+ */
 #include "rqs.h"
 
 #include <ctype.h>
@@ -56,9 +59,11 @@ static void print_time(const struct rqs *rqs, u64 ts)
 	sec = ts / 1000000000ULL;
 	frac = ts % 1000000000ULL;
 	if (rqs->ts_decimals < 9)
-		snprintf(buf, sizeof(buf), "%llu.%06llu", (unsigned long long)sec, (unsigned long long)frac / 1000);
+		snprintf(buf, sizeof(buf), "%llu.%06llu", (unsigned long long)sec,
+			 (unsigned long long)frac / 1000);
 	else
-		snprintf(buf, sizeof(buf), "%llu.%09llu", (unsigned long long)sec, (unsigned long long)frac);
+		snprintf(buf, sizeof(buf), "%llu.%09llu", (unsigned long long)sec,
+			 (unsigned long long)frac);
 	printf("%16s", buf);
 }
 
@@ -67,8 +72,8 @@ static void column_heads(struct rqs *rqs)
 	if (rqs->header_done)
 		return;
 	rqs->header_done = true;
-	printf("%-16s %-15s %7s %7s %3s %15s %-9s %s\n", "TIME", "TASK", "TID", "TGID", "CPU", "WAIT", "KIND",
-	       "RAN ON THIS CPU MEANWHILE");
+	printf("%-16s %-15s %7s %7s %3s %15s %-9s %s\n", "TIME", "TASK", "TID", "TGID", "CPU",
+	       "WAIT", "KIND", "RAN ON THIS CPU MEANWHILE");
 }
 
 static void print_ran(const struct rqs_line *line)
@@ -104,7 +109,8 @@ static void print_row(struct rqs *rqs, const struct rqs_line *line)
 		printf(" %3u", row->cpu);
 	/* printf's width counts bytes, and the sign has three */
 	snprintf(wait, sizeof(wait), "%s%llu.%03llu ms", open ? "≥ " : "",
-		 (unsigned long long)(row->wait_ns / 1000000), (unsigned long long)(row->wait_ns / 1000 % 1000));
+		 (unsigned long long)(row->wait_ns / 1000000),
+		 (unsigned long long)(row->wait_ns / 1000 % 1000));
 	printf(" %*s %-9s ", open ? 17 : 15, wait,
 	       line->from_start ? "queued" : rqs_kind_names[row->kind % RQS_NR_KINDS]);
 	print_ran(line);
@@ -177,21 +183,24 @@ static void print_tasks(struct rqs *rqs)
 	const struct rqs_task_sum *t;
 	u32 nr = rqs_summary_tasks(rqs->summary, &t);
 
-	printf("\n%-15s %7s %7s %9s %9s %15s %15s  %s\n", "TASK", "TID", "TGID", "WAITS", "OVER MIN", "WAITED", "LONGEST",
-	       "MOST BECAUSE OF");
+	printf("\n%-15s %7s %7s %9s %9s %15s %15s  %s\n", "TASK", "TID", "TGID", "WAITS",
+	       "OVER MIN", "WAITED", "LONGEST", "MOST BECAUSE OF");
 	for (u32 i = 0; i < nr; i++) {
 		char buf[24];
 
 		print_comm(t[i].comm, 15);
 		print_id(t[i].tid, 7);
 		print_id(t[i].tgid, 7);
-		printf(" %9llu %9llu ", (unsigned long long)t[i].waits, (unsigned long long)t[i].over);
+		printf(" %9llu %9llu ", (unsigned long long)t[i].waits,
+		       (unsigned long long)t[i].over);
 		print_ms(t[i].wait_ns, 15);
 		putchar(' ');
 		print_ms(t[i].longest, 15);
 		printf("  ");
 		if (t[i].from_ns) {
-			print_comm(t[i].by_tid ? rqs_task_name(t[i].by_tid, t[i].by_comm, 0, buf) : "idle", 0);
+			print_comm(t[i].by_tid ? rqs_task_name(t[i].by_tid, t[i].by_comm, 0, buf) :
+						 "idle",
+				   0);
 			if (t[i].by_tid > 0)
 				printf("/%d", t[i].by_tid);
 			putchar(' ');
@@ -227,7 +236,8 @@ static void print_profile(struct rqs *rqs)
 
 			if (c->known && c->runs && c->p50_ns)
 				snprintf(buf, sizeof(buf), "%.0f (p50 %llu, p99 %llu)", c->mean_ns,
-					 (unsigned long long)c->p50_ns, (unsigned long long)c->p99_ns);
+					 (unsigned long long)c->p50_ns,
+					 (unsigned long long)c->p99_ns);
 			else if (c->known && c->runs)
 				snprintf(buf, sizeof(buf), "%.0f", c->mean_ns);
 			printf(" %24s", buf);

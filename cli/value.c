@@ -64,12 +64,14 @@ static const struct time_unit {
 	const char *name;
 	u64 ns;
 } time_units[] = {
-	{ "ns", 1 },		{ "us", 1000 },		 { "µs", 1000 },
-	{ "ms", 1000000 },	{ "s", 1000000000 },	 { "m", 60000000000 },
-	{ "min", 60000000000 },
+	{ "ns", 1 },	     { "us", 1000 },	   { "µs", 1000 },	   { "ms", 1000000 },
+	{ "s", 1000000000 }, { "m", 60000000000 }, { "min", 60000000000 },
 };
 
-/* digits[.digits] times unit, exactly: what is below a nanosecond is cut. -EINVAL, or -ERANGE past 64 bits. */
+/*
+ * digits[.digits] times unit, exactly: what is below a nanosecond is cut. -EINVAL, or -ERANGE past
+ * 64 bits.
+ */
 static int scale(const char *digits, size_t len, u64 unit, u64 *ret)
 {
 	u64 whole = 0, part = 0, place = unit, ns;
@@ -100,7 +102,8 @@ static int scale(const char *digits, size_t len, u64 unit, u64 *ret)
 	return 0;
 }
 
-static int parse_time(const char *value, u64 bare, const char *bare_name, u64 *ret, struct strbuf *err)
+static int parse_time(const char *value, u64 bare, const char *bare_name, u64 *ret,
+		      struct strbuf *err)
 {
 	size_t len = strspn(value, "0123456789.");
 	const char *unit_name = value + len;
@@ -122,7 +125,9 @@ static int parse_time(const char *value, u64 bare, const char *bare_name, u64 *r
 	if (rc == -ERANGE)
 		strbuf_puts(err, "is too long");
 	else if (rc)
-		strbuf_printf(err, "is no time: a number and ns, us, ms, s or m (e.g. 500us, 5ms); a bare number is %s",
+		strbuf_printf(err,
+			      "is no time: a number and ns, us, ms, s or m (e.g. 500us, 5ms); a "
+			      "bare number is %s",
 			      bare_name);
 	return rc ? -EINVAL : 0;
 }

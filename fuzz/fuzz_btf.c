@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * BTF from untrusted bytes: parsed with and without a base; what is accepted is asked everything there is to ask, and must
- * parse to the same again.
+ * BTF from untrusted bytes: parsed with and without a base; what is accepted is asked everything
+ * there is to ask, and must parse to the same again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static void ask_type(const struct btf *btf, u32 id)
 	if (btf_kind(t) != BTF_KIND_DECL_TAG && btf_kind(t) != BTF_KIND_TYPE_TAG && *name &&
 	    btf_find_by_name_kind(btf, name, btf_kind(t)) <= 0)
 		abort();
-	btf_parse_fields(btf, id, BTF_FIELDS_MAP, btf_resolve_size(btf, id, &size) ? 0 : size, &fields);
+	btf_parse_fields(btf, id, BTF_FIELDS_MAP, btf_resolve_size(btf, id, &size) ? 0 : size,
+			 &fields);
 	if (!btf_is_struct_or_union(t))
 		return;
 	for (end = 0; end < 8; end++) {
@@ -40,8 +41,9 @@ static void ask_type(const struct btf *btf, u32 id)
 		btf_struct_ids_match(btf, id, off, btf, mutate_random() % btf_nr_types(btf), false);
 	}
 	if (btf_vlen(t))
-		btf_find_member(btf, id, btf_name_by_offset(btf, btf_members(t)[btf_vlen(t) - 1].name_off), &off,
-				&size);
+		btf_find_member(btf, id,
+				btf_name_by_offset(btf, btf_members(t)[btf_vlen(t) - 1].name_off),
+				&off, &size);
 }
 
 static void ask_all(struct btf *btf)
@@ -65,7 +67,8 @@ static void ask_all(struct btf *btf)
 	btf_put(again);
 }
 
-/* Most steps of the driver break the header or the ends of sections; this mends those, so that more types are looked at. */
+/* Most steps of the driver break the header or the ends of sections; this mends those, so that more
+ * types are looked at. */
 static void mend(u8 *data, size_t size)
 {
 	struct btf_header h;
@@ -87,9 +90,9 @@ static void mend(u8 *data, size_t size)
 
 static void try_bytes(const u8 *data, size_t size)
 {
-	static const u32 levels[] = { 0, 1, BTF_LOG_ERRORS };
+	static const u32 levels[] = {0, 1, BTF_LOG_ERRORS};
 	struct strbuf text = STRBUF_INIT;
-	struct btf_log log = { .level = levels[mutate_random() % 3], .buf = &text, .max = 1 << 20 };
+	struct btf_log log = {.level = levels[mutate_random() % 3], .buf = &text, .max = 1 << 20};
 	struct btf *btf = NULL;
 	bool split = base && mutate_random() % 4 == 0;
 	int err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * BPF objects from untrusted bytes: our check; what it accepts is then read through libelf, section by section, symbol by
- * symbol, as a loader does.
+ * BPF objects from untrusted bytes: our check; what it accepts is then read through libelf, section
+ * by section, symbol by symbol, as a loader does.
  */
 #include <gelf.h>
 #include <stdio.h>

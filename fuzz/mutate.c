@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Mutants are made by one to eight small steps on a copy of a seed file. The steps are those that break parsers of binary
- * formats: interesting numbers at aligned places, swapped or cut pieces, bits, and pieces of another seed.
+ * Mutants are made by one to eight small steps on a copy of a seed file. The steps are those that
+ * break parsers of binary formats: interesting numbers at aligned places, swapped or cut pieces,
+ * bits, and pieces of another seed.
  */
 #include "mutate.h"
 
@@ -187,12 +188,42 @@ static int add_path(struct driver *d, const char *path)
 }
 
 static const u64 odd_numbers[] = {
-	0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 4095, 4096, 0x7fff, 0x8000,
-	0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff, 0x100000000ULL,
-	0x7fffffffffffffffULL, 0x8000000000000000ULL, 0xfffffffffffffff0ULL, 0xffffffffffffffffULL,
+	0,
+	1,
+	2,
+	3,
+	4,
+	7,
+	8,
+	15,
+	16,
+	31,
+	32,
+	63,
+	64,
+	127,
+	128,
+	255,
+	256,
+	4095,
+	4096,
+	0x7fff,
+	0x8000,
+	0xffff,
+	0x10000,
+	0x7fffffff,
+	0x80000000,
+	0xfffffff0,
+	0xffffffff,
+	0x100000000ULL,
+	0x7fffffffffffffffULL,
+	0x8000000000000000ULL,
+	0xfffffffffffffff0ULL,
+	0xffffffffffffffffULL,
 };
 
-/* Where a step writes: half of them in the first 64 bytes, where headers are, or near the end, where tables are. */
+/* Where a step writes: half of them in the first 64 bytes, where headers are, or near the end,
+ * where tables are. */
 static size_t pick_place(size_t size)
 {
 	switch (below(8)) {
@@ -251,7 +282,8 @@ static size_t insert_piece(u8 *data, size_t size, size_t max)
 {
 	size_t n = 1 + below(64), at = below(size + 1), i;
 
-	if (n > max || size > max - n || at > size || max > SIZE_MAX / 2) /* the last two for gcc 12 */
+	if (n > max || size > max - n || at > size ||
+	    max > SIZE_MAX / 2) /* the last two for gcc 12 */
 		return size;
 	memmove(data + at + n, data + at, size - at);
 	if (at >= n && (next_random() & 1)) {
@@ -271,7 +303,9 @@ static size_t cut_piece(u8 *data, size_t size)
 	return size - n;
 }
 
-/* Lines are the fields of text formats: doubling, dropping or swapping one keeps the rest parsable. */
+/*
+ * Lines are the fields of text formats: doubling, dropping or swapping one keeps the rest parsable.
+ */
 static size_t mutate_line(u8 *data, size_t size, size_t max)
 {
 	size_t at = below(size), end, n;
@@ -365,7 +399,8 @@ static void start_input(const struct driver *d, u64 number)
 	next_random();
 }
 
-static void run_mutant(const struct driver *d, void (*one)(const u8 *, size_t), u64 number, u8 *work)
+static void run_mutant(const struct driver *d, void (*one)(const u8 *, size_t), u64 number,
+		       u8 *work)
 {
 	const struct seed_file *f;
 	size_t size, steps;
@@ -391,10 +426,14 @@ static int usage(const char *name)
 static int parse_options(struct driver *d, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "iterations", required_argument, NULL, 'n' }, { "seed", required_argument, NULL, 's' },
-		{ "max-size", required_argument, NULL, 'm' },	{ "timeout", required_argument, NULL, 't' },
-		{ "only", required_argument, NULL, 'o' },	{ "keep", required_argument, NULL, 'k' },
-		{ "quiet", no_argument, NULL, 'q' },		{ },
+		{"iterations", required_argument, NULL, 'n'},
+		{"seed", required_argument, NULL, 's'},
+		{"max-size", required_argument, NULL, 'm'},
+		{"timeout", required_argument, NULL, 't'},
+		{"only", required_argument, NULL, 'o'},
+		{"keep", required_argument, NULL, 'k'},
+		{"quiet", no_argument, NULL, 'q'},
+		{},
 	};
 	int c, err;
 
@@ -459,8 +498,8 @@ static void run_all(struct driver *d, void (*one)(const u8 *, size_t), u8 *work)
 
 int mutate_main(int argc, char **argv, void (*one)(const u8 *data, size_t size))
 {
-	static const int fatal[] = { SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
-	struct driver d = { .iterations = 1000, .seed = 1, .max_size = 1 << 20, .timeout = 10 };
+	static const int fatal[] = {SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+	struct driver d = {.iterations = 1000, .seed = 1, .max_size = 1 << 20, .timeout = 10};
 	size_t i;
 	u8 *work = NULL;
 	int err = parse_options(&d, argc, argv);
@@ -480,7 +519,9 @@ int mutate_main(int argc, char **argv, void (*one)(const u8 *data, size_t size))
 	if (!work)
 		goto out;
 	current_seed = d.seed;
-	/* A sanitizer brings handlers of its own that say more; it calls __asan_on_error() first. */
+	/*
+	 * A sanitizer brings handlers of its own that say more; it calls __asan_on_error() first.
+	 */
 	for (i = 0; i < ARRAY_SIZE(fatal); i++) {
 #if defined(__SANITIZE_ADDRESS__)
 		if (fatal[i] != SIGALRM && fatal[i] != SIGABRT)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * BTF: type information of a program or of the (simulated) kernel, parsed from untrusted bytes by the rules of Linux's
- * BTF_LOAD, and asked for names, sizes and members.
+ * BTF: type information of a program or of the (simulated) kernel, parsed from untrusted bytes by
+ * the rules of Linux's BTF_LOAD, and asked for names, sizes and members.
  *
- * A struct btf never changes after btf_parse() returned it: every function that takes a const struct btf may be called
- * from any number of threads. Ids are those of bpf(2): 0 is void, a split BTF continues the ids (and the string
- * offsets) of its base. What a query hands out (types, names) lives as long as the struct btf.
+ * A struct btf never changes after btf_parse() returned it: every function that takes a const
+ * struct btf may be called from any number of threads. Ids are those of bpf(2): 0 is void, a split
+ * BTF continues the ids (and the string offsets) of its base. What a query hands out (types, names)
+ * lives as long as the struct btf.
  */
 #ifndef INLAY_BTF_BTF_H
 #define INLAY_BTF_BTF_H
@@ -18,8 +19,9 @@
 struct btf;
 
 /*
- * Where the kernel's text goes. Levels are those of attr->btf_log_level (1: everything Linux prints, header and types
- * included); BTF_LOG_ERRORS leaves only what is wrong. A struct btf_log of NULL, a level of 0 or a buf of NULL: no text.
+ * Where the kernel's text goes. Levels are those of attr->btf_log_level (1: everything Linux
+ * prints, header and types included); BTF_LOG_ERRORS leaves only what is wrong. A struct btf_log of
+ * NULL, a level of 0 or a buf of NULL: no text.
  */
 struct btf_log {
 	u32 level;
@@ -35,13 +37,15 @@ void btf_log_printf(struct btf_log *log, const char *fmt, ...) __printf_like(2, 
 #define BTF_MAX_BYTES (16u << 20) /* Linux's limit on btf_size */
 
 /*
- * Copies data and checks all of it. base: NULL, or the BTF whose ids and strings this one continues (a reference is
- * taken). *ret_btf gets one reference.
- * 0 or -errno as Linux: EINVAL, E2BIG, ENOTSUPP (LINUX_ENOTSUPP), EEXIST, EMSGSIZE, EAGAIN, ENOMEM. The reason is in log.
+ * Copies data and checks all of it. base: NULL, or the BTF whose ids and strings this one continues
+ * (a reference is taken). *ret_btf gets one reference. 0 or -errno as Linux: EINVAL, E2BIG,
+ * ENOTSUPP (LINUX_ENOTSUPP), EEXIST, EMSGSIZE, EAGAIN, ENOMEM. The reason is in log.
  */
-int btf_parse(const void *data, u32 size, struct btf *base, struct btf_log *log, struct btf **ret_btf);
+int btf_parse(const void *data, u32 size, struct btf *base, struct btf_log *log,
+	      struct btf **ret_btf);
 
-/* The same for a kernel's own BTF, which need not keep the rules on special fields (locks, lists) that programs' types keep. */
+/* The same for a kernel's own BTF, which need not keep the rules on special fields (locks, lists)
+ * that programs' types keep. */
 int btf_parse_kernel(const void *data, u32 size, struct btf_log *log, struct btf **ret_btf);
 
 struct btf *btf_get(struct btf *btf); /* returns btf; NULL stays NULL */
@@ -174,34 +178,38 @@ static inline u32 btf_member_bitfield_size(const struct btf_type *t, const struc
 }
 
 /*
- * The type behind typedefs, cv-qualifiers and type tags; NULL: no such id. *ret_id (may be NULL) gets its id.
- * Constant time, however long the chain.
+ * The type behind typedefs, cv-qualifiers and type tags; NULL: no such id. *ret_id (may be NULL)
+ * gets its id. Constant time, however long the chain.
  */
 const struct btf_type *btf_type_skip_modifiers(const struct btf *btf, u32 id, u32 *ret_id);
 
 /*
- * Bytes an object of this type takes, through modifiers, variables and arrays (pointers: 8). 0, or -EINVAL for void,
- * functions, forward declarations and ids that are not there. Sizes are known to fit since btf_parse().
+ * Bytes an object of this type takes, through modifiers, variables and arrays (pointers: 8). 0, or
+ * -EINVAL for void, functions, forward declarations and ids that are not there. Sizes are known to
+ * fit since btf_parse().
  */
 int btf_resolve_size(const struct btf *btf, u32 id, u32 *ret_size);
 
 /*
- * The FUNC_PROTO of a FUNC, of a FUNC_PROTO itself, or of a pointer to one (modifiers skipped); NULL: none.
- * btf_vlen() is the number of parameters, btf_params() they are, t->type the return type.
+ * The FUNC_PROTO of a FUNC, of a FUNC_PROTO itself, or of a pointer to one (modifiers skipped);
+ * NULL: none. btf_vlen() is the number of parameters, btf_params() they are, t->type the return
+ * type.
  */
 const struct btf_type *btf_func_proto(const struct btf *btf, u32 id);
 
 /*
- * A field by name, members of anonymous structs and unions included, and "a.b" for a member of a member. *ret_off and
- * *ret_size in bytes; either may be NULL. 0; -ENOENT: no struct or union of that name, or no such field; -EINVAL: a
- * bit field, or a field without a size.
+ * A field by name, members of anonymous structs and unions included, and "a.b" for a member of a
+ * member. *ret_off and *ret_size in bytes; either may be NULL. 0; -ENOENT: no struct or union of
+ * that name, or no such field; -EINVAL: a bit field, or a field without a size.
  */
-int btf_find_field_offset(const struct btf *btf, const char *struct_name, const char *field, u32 *ret_off,
-			  u32 *ret_size);
+int btf_find_field_offset(const struct btf *btf, const char *struct_name, const char *field,
+			  u32 *ret_off, u32 *ret_size);
 /* The same for a struct or union given by id; also tells the member's type. */
-int btf_find_member(const struct btf *btf, u32 struct_id, const char *field, u32 *ret_off, u32 *ret_type_id);
+int btf_find_member(const struct btf *btf, u32 struct_id, const char *field, u32 *ret_off,
+		    u32 *ret_type_id);
 
-/* Whether the identifier is a DECL_TAG of this text on the type (component -1) or on its member or argument. */
+/* Whether the identifier is a DECL_TAG of this text on the type (component -1) or on its member or
+ * argument. */
 bool btf_has_decl_tag(const struct btf *btf, u32 id, s32 component, const char *tag);
 
 #endif

@@ -22,10 +22,10 @@ struct btf {
 	struct btf *base;
 	u32 start_id;  /* id of types[0]: 0 (void) without a base */
 	u32 start_str; /* string offset of strings[0]: 0 without a base */
-	u8 *buf;       /* owned; data lies in it so that the part behind the header is aligned to 4 */
+	u8 *buf; /* owned; data lies in it so that the part behind the header is aligned to 4 */
 	const u8 *data;
-	u32 size;	/* bytes of data */
-	const u8 *body; /* data behind the header */
+	u32 size;			 /* bytes of data */
+	const u8 *body;			 /* data behind the header */
 	u32 type_off, type_len, str_off; /* in body */
 	const char *strings;
 	u32 str_len;
@@ -42,8 +42,8 @@ struct btf {
 
 /* What parsing needs besides the result. */
 enum btf_phase {
-	BTF_PHASE_META,	 /* each type alone */
-	BTF_PHASE_TYPE,	 /* types referring to others */
+	BTF_PHASE_META, /* each type alone */
+	BTF_PHASE_TYPE, /* types referring to others */
 };
 
 enum btf_mode {
@@ -63,8 +63,8 @@ struct btf_env {
 	struct btf_log *log;
 	enum btf_phase phase;
 	enum btf_mode mode;
-	u32 log_id;	/* the "[id]" of the next log line */
-	u8 *visited;	/* enum btf_visit by own index */
+	u32 log_id;  /* the "[id]" of the next log line */
+	u8 *visited; /* enum btf_visit by own index */
 	struct btf_frame stack[BTF_MAX_DEPTH];
 	u32 depth;
 };
@@ -72,15 +72,19 @@ struct btf_env {
 /* One row a kind: see kinds.c. */
 struct btf_kind_ops {
 	const char *name;
-	u32 entry_size;	 /* bytes of each of the vlen entries behind the type */
-	u32 fixed_size;	 /* bytes behind the type whatever vlen is */
-	/* checks a type by itself, its tail already known to be there; 0 or -errno. Logs the type. */
+	u32 entry_size; /* bytes of each of the vlen entries behind the type */
+	u32 fixed_size; /* bytes behind the type whatever vlen is */
+	/*
+	 * checks a type by itself, its tail already known to be there; 0 or -errno. Logs the type.
+	 */
 	int (*check_meta)(struct btf_env *env, const struct btf_type *t);
-	/* one step of following references: pushes a frame or finishes the top one; NULL: nothing to follow */
+	/* one step of following references: pushes a frame or finishes the top one; NULL: nothing
+	 * to follow */
 	int (*resolve)(struct btf_env *env, struct btf_frame *f);
-	/* whether m, which is of this kind, fits into the struct; kflag: offset holds bit field size too */
-	int (*check_member)(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			    const struct btf_type *mt, bool kflag);
+	/* whether m, which is of this kind, fits into the struct; kflag: offset holds bit field
+	 * size too */
+	int (*check_member)(struct btf_env *env, const struct btf_type *s,
+			    const struct btf_member *m, const struct btf_type *mt, bool kflag);
 	void (*log_details)(struct btf_env *env, const struct btf_type *t);
 	bool has_size; /* t->size is the object's size */
 };
@@ -105,14 +109,14 @@ int btf_member_check_enum(struct btf_env *env, const struct btf_type *s, const s
 			  const struct btf_type *mt, bool kflag);
 int btf_member_check_ptr(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
 			 const struct btf_type *mt, bool kflag);
-int btf_member_check_struct(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			    const struct btf_type *mt, bool kflag);
-int btf_member_check_array(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			   const struct btf_type *mt, bool kflag);
-int btf_member_check_modifier(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			      const struct btf_type *mt, bool kflag);
-int btf_member_check_float(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			   const struct btf_type *mt, bool kflag);
+int btf_member_check_struct(struct btf_env *env, const struct btf_type *s,
+			    const struct btf_member *m, const struct btf_type *mt, bool kflag);
+int btf_member_check_array(struct btf_env *env, const struct btf_type *s,
+			   const struct btf_member *m, const struct btf_type *mt, bool kflag);
+int btf_member_check_modifier(struct btf_env *env, const struct btf_type *s,
+			      const struct btf_member *m, const struct btf_type *mt, bool kflag);
+int btf_member_check_float(struct btf_env *env, const struct btf_type *s,
+			   const struct btf_member *m, const struct btf_type *mt, bool kflag);
 int btf_member_check_none(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
 			  const struct btf_type *mt, bool kflag);
 
@@ -123,7 +127,9 @@ bool btf_name_is_section(const struct btf *btf, u32 offset);
 /* As the log prints it: "(anon)", "(invalid-name-offset)". */
 const char *btf_name_for_log(const struct btf *btf, u32 offset);
 int btf_index_build(struct btf *btf); /* name table and tag table */
-/* Text of the decl tag of target that begins with prefix, behind it; NULL: none, or more than one. */
+/*
+ * Text of the decl tag of target that begins with prefix, behind it; NULL: none, or more than one.
+ */
 const char *btf_tag_value(const struct btf *btf, u32 target, s32 component, const char *prefix);
 
 /* log, in parselog.c; quiet lines are those BTF_LOG_ERRORS leaves out */
@@ -145,13 +151,14 @@ bool btf_int_is_regular(const struct btf_type *t);
 /* void, forward declaration, function, prototype, tag, or none */
 bool btf_has_no_size(const struct btf_type *t);
 /*
- * The sized type behind *id (which moves there) and its bytes; NULL: it has none. During parsing right only for what is
- * resolved already.
+ * The sized type behind *id (which moves there) and its bytes; NULL: it has none. During parsing
+ * right only for what is resolved already.
  */
 const struct btf_type *btf_id_size(const struct btf *btf, u32 *id, u32 *ret_size);
 u32 btf_resolved_id(const struct btf *btf, u32 id);
 
-/* Special fields of all structs of a BTF just parsed, as BTF_LOAD checks them; in fields.c. 0 or -errno. */
+/* Special fields of all structs of a BTF just parsed, as BTF_LOAD checks them; in fields.c. 0 or
+ * -errno. */
 int btf_check_struct_fields(const struct btf *btf);
 
 #endif

@@ -2,11 +2,12 @@
 /*
  * BTF as a C header.
  *
- * Order: all struct and union tags are announced, all enums defined; then each definition after those it needs. A struct
- * needs what it holds by value to be complete and every typedef it names to be declared; a typedef needs the typedefs it
- * names, and complete types only below an array. A type's needs are found by walking its declarators down to names
- * (anonymous structs are part of the declarator). The order is a depth-first search with a stack on the heap: chains in
- * a BTF can be a million long.
+ * Order: all struct and union tags are announced, all enums defined; then each definition after
+ * those it needs. A struct needs what it holds by value to be complete and every typedef it names
+ * to be declared; a typedef needs the typedefs it names, and complete types only below an array. A
+ * type's needs are found by walking its declarators down to names (anonymous structs are part of
+ * the declarator). The order is a depth-first search with a stack on the heap: chains in a BTF can
+ * be a million long.
  */
 #include "btf/dump_c.h"
 
@@ -45,7 +46,8 @@ struct order {
 	struct u32_vec todo; /* types still to walk for the needs of one node */
 	struct order_frame *stack;
 	size_t depth, cap;
-	u64 budget; /* steps; anonymous structs nested in each other can be reached in exponentially many ways */
+	u64 budget; /* steps; anonymous structs nested in each other can be reached in exponentially
+		       many ways */
 };
 
 static u32 node_of(u32 id, enum need need)
@@ -105,13 +107,16 @@ static int walk_type(struct order *o, u32 id, enum need need)
 	switch (btf_kind(t)) {
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
-		/* An anonymous one is written in place, so it must be complete even behind a pointer. */
+		/* An anonymous one is written in place, so it must be complete even behind a
+		 * pointer. */
 		if (is_named_struct(t) && need == NEED_DECLARED)
 			return 0;
 		return vec_push(&o->deps, node_of(id, NEED_COMPLETE));
 	case BTF_KIND_TYPEDEF:
 		err = vec_push(&o->deps, node_of(id, NEED_DECLARED));
-		return err || need == NEED_DECLARED ? err : vec_push(&o->deps, node_of(id, NEED_COMPLETE));
+		return err || need == NEED_DECLARED
+			       ? err
+			       : vec_push(&o->deps, node_of(id, NEED_COMPLETE));
 	case BTF_KIND_PTR:
 		return vec_push(&o->todo, node_of(t->type, NEED_DECLARED));
 	case BTF_KIND_ARRAY:
@@ -160,7 +165,7 @@ static int open_node(struct order *o, u32 node)
 	}
 	o->state[node] = NODE_OPEN;
 	err = find_needs(o, node);
-	o->stack[o->depth++] = (struct order_frame){ node, o->deps.len, begin };
+	o->stack[o->depth++] = (struct order_frame){node, o->deps.len, begin};
 	return err;
 }
 
@@ -172,21 +177,24 @@ static void close_node(struct order *o, u32 node)
 	const struct btf_type *t = btf_type_at(d->btf, id);
 
 	o->state[node] = NODE_DONE;
+	if (d->out->len > d->max_text)
+		d->err = -E2BIG;
 	if (btf_is_struct_or_union(t))
-		dump_compute_layout(d, id);
+		btf_dump_compute_layout(d, id);
 	if (d->quiet)
 		return;
 	if (is_named_struct(t)) {
-		dump_struct(d, id, 0);
+		btf_dump_struct(d, id, 0);
 		strbuf_puts(d->out, ";\n\n");
 	} else if (btf_kind(t) == BTF_KIND_TYPEDEF && node % 2 == NEED_DECLARED) {
 		strbuf_puts(d->out, "typedef ");
-		dump_decl(d, t->type, dump_name_of(d, id), 0);
+		btf_dump_decl(d, t->type, btf_dump_name_of(d, id), 0);
 		strbuf_puts(d->out, ";\n\n");
 	}
 }
 
-/* Writes the node after everything it needs. -EINVAL: types that need each other, which C cannot have. */
+/* Writes the node after everything it needs. -EINVAL: types that need each other, which C cannot
+ * have. */
 static int order_from(struct order *o, u32 node)
 {
 	int err = 0;
@@ -218,20 +226,22 @@ static int order_from(struct order *o, u32 node)
 /* Integers and floats C has no name for: bytes, or a standard type of that size. */
 static void put_scalar(struct dump *d, u32 id)
 {
-	static const char *const names[] = { "char", "short", "int", "long long", "__int128" };
+	static const char *const names[] = {"char", "short", "int", "long long", "__int128"};
 	const struct btf_type *t = btf_type_at(d->btf, id);
-	bool is_signed = btf_kind(t) == BTF_KIND_INT && (BTF_INT_ENCODING(btf_int_data(t)) & BTF_INT_SIGNED);
+	bool is_signed =
+		btf_kind(t) == BTF_KIND_INT && (BTF_INT_ENCODING(btf_int_data(t)) & BTF_INT_SIGNED);
 
-	if (dump_builtin_name(d->btf, t))
+	if (btf_dump_builtin_name(d->btf, t))
 		return;
 	if (btf_kind(t) == BTF_KIND_FLOAT && (t->size == 4 || t->size == 8))
-		strbuf_printf(d->out, "typedef %s %s;\n", t->size == 4 ? "float" : "double", dump_name_of(d, id));
+		strbuf_printf(d->out, "typedef %s %s;\n", t->size == 4 ? "float" : "double",
+			      btf_dump_name_of(d, id));
 	else if (btf_kind(t) == BTF_KIND_INT && is_pow2(t->size) && t->size <= 16)
 		strbuf_printf(d->out, "typedef %s %s %s;\n", is_signed ? "signed" : "unsigned",
-			      names[__builtin_ctz(t->size)], dump_name_of(d, id));
+			      names[__builtin_ctz(t->size)], btf_dump_name_of(d, id));
 	else
 		strbuf_printf(d->out, "typedef struct { unsigned char bytes[%u]; } %s;\n", t->size,
-			      dump_name_of(d, id));
+			      btf_dump_name_of(d, id));
 }
 
 /* Announcements, scalars and enums: what needs nothing. */
@@ -247,23 +257,26 @@ static void put_plain(struct dump *d, u32 id)
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		if (t->name_off)
-			strbuf_printf(d->out, "%s %s;\n", btf_kind(t) == BTF_KIND_UNION ? "union" : "struct",
-				      dump_name_of(d, id));
+			strbuf_printf(d->out, "%s %s;\n",
+				      btf_kind(t) == BTF_KIND_UNION ? "union" : "struct",
+				      btf_dump_name_of(d, id));
 		break;
 	case BTF_KIND_FWD:
-		strbuf_printf(d->out, "%s %s;\n", btf_kflag(t) ? "union" : "struct", dump_name_of(d, id));
+		strbuf_printf(d->out, "%s %s;\n", btf_kflag(t) ? "union" : "struct",
+			      btf_dump_name_of(d, id));
 		break;
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64:
 		if (t->name_off) {
-			dump_enum(d, id, 0);
+			btf_dump_enum(d, id, 0);
 			strbuf_puts(d->out, ";\n\n");
 		}
 		break;
 	}
 }
 
-/* Marks what other types refer to, so that anonymous enums nobody refers to can be written for their constants. */
+/* Marks what other types refer to, so that anonymous enums nobody refers to can be written for
+ * their constants. */
 static int mark_referenced(const struct btf *btf, u8 *referenced)
 {
 	u32 id, i;
@@ -286,20 +299,20 @@ static int dump_init(struct dump *d, struct order *o, const struct btf *btf, str
 {
 	u32 nr = btf_nr_types(btf), size;
 
-	*d = (struct dump){ .btf = btf, .out = out };
-	*o = (struct order){ .d = d, .budget = 64u << 20 };
+	*d = (struct dump){.btf = btf, .out = out};
+	*o = (struct order){.d = d, .budget = 64u << 20};
 	btf_raw_data(btf, &size);
-	d->max_text = out->len + 16 * (size_t)size + (1 << 20);
+	d->max_text = out->len + 8 * (size_t)size + (1 << 20);
 	o->state = calloc(nr, 2);
 	d->layout = calloc(nr, sizeof(*d->layout));
 	if (!o->state || !d->layout)
 		return -ENOMEM;
-	return dump_names_init(d);
+	return btf_dump_names_init(d);
 }
 
 static void dump_fini(struct dump *d, struct order *o)
 {
-	dump_names_fini(d);
+	btf_dump_names_fini(d);
 	free(d->layout);
 	free(o->state);
 	free(o->deps.v);
@@ -319,7 +332,7 @@ static int dump_all(struct dump *d, struct order *o)
 	for (id = 1; id < nr; id++) {
 		put_plain(d, id);
 		if (btf_is_enum_any(btf_type_at(d->btf, id)) && !d->name[id] && !referenced[id]) {
-			dump_enum(d, id, 0);
+			btf_dump_enum(d, id, 0);
 			strbuf_puts(d->out, ";\n\n");
 		}
 	}
@@ -365,14 +378,14 @@ int btf_dump_c_type(const struct btf *btf, u32 id, struct strbuf *out)
 		err = order_from(&o, node_of(id, NEED_COMPLETE));
 	if (!err) {
 		if (btf_is_struct_or_union(t)) {
-			dump_struct(&d, id, 0);
+			btf_dump_struct(&d, id, 0);
 		} else if (btf_is_enum_any(t)) {
-			dump_enum(&d, id, 0);
+			btf_dump_enum(&d, id, 0);
 		} else if (btf_kind(t) == BTF_KIND_TYPEDEF) {
 			strbuf_puts(out, "typedef ");
-			dump_decl(&d, t->type, dump_name_of(&d, id), 0);
+			btf_dump_decl(&d, t->type, btf_dump_name_of(&d, id), 0);
 		} else {
-			dump_decl(&d, id, "", 0);
+			btf_dump_decl(&d, id, "", 0);
 		}
 		strbuf_puts(out, ";\n");
 		err = d.err;

@@ -2,10 +2,10 @@
 /*
  * One declaration or definition in C.
  *
- * A C declarator is read from the name outwards, the BTF chain from the name inwards; so the chain is collected first
- * (pointers, arrays, prototypes, with their qualifiers), then its left halves are written from the base to the name and
- * its right halves back from the name. Anonymous structs and prototypes nest: dump_decl() recurses for those, at most
- * MAX_NEST deep.
+ * A C declarator is read from the name outwards, the BTF chain from the name inwards; so the chain
+ * is collected first (pointers, arrays, prototypes, with their qualifiers), then its left halves
+ * are written from the base to the name and its right halves back from the name. Anonymous structs
+ * and prototypes nest: btf_dump_decl() recurses for those, at most MAX_NEST deep.
  */
 #include "btf/dump_int.h"
 
@@ -77,7 +77,8 @@ static int collect(const struct btf *btf, u32 id, struct chain *c)
 			}
 			if (c->len == MAX_CHAIN)
 				return -E2BIG;
-			c->part[c->len++] = (struct part){ t, btf_kind(t) == BTF_KIND_PTR ? quals : 0 };
+			c->part[c->len++] =
+				(struct part){t, btf_kind(t) == BTF_KIND_PTR ? quals : 0};
 			if (btf_kind(t) != BTF_KIND_ARRAY)
 				quals = 0;
 		}
@@ -109,16 +110,18 @@ static void put_enumerators(struct dump *d, const struct btf_type *t, u32 depth)
 			name_off = btf_enum64(t)[i].name_off;
 			val = (u64)btf_enum64(t)[i].val_lo32 | (u64)btf_enum64(t)[i].val_hi32 << 32;
 		}
-		name = dump_unique_name(d, DUMP_ORDINARY, btf_name_by_offset(d->btf, name_off));
+		name = btf_dump_unique_name(d, DUMP_ORDINARY, btf_name_by_offset(d->btf, name_off));
 		indent(d, depth + 1);
 		if (!btf_kflag(t))
-			strbuf_printf(d->out, "%s = %lluU%s,\n", d->names.pool.s + name, (unsigned long long)val,
-				      (u64)val > U32_MAX ? "LL" : "");
-		else if (val == S64_MIN) /* the literal would be read as minus of what does not fit */
-			strbuf_printf(d->out, "%s = -9223372036854775807LL - 1,\n", d->names.pool.s + name);
+			strbuf_printf(d->out, "%s = %lluU%s,\n", d->names.pool.s + name,
+				      (unsigned long long)val, (u64)val > U32_MAX ? "LL" : "");
+		else if (val ==
+			 S64_MIN) /* the literal would be read as minus of what does not fit */
+			strbuf_printf(d->out, "%s = -9223372036854775807LL - 1,\n",
+				      d->names.pool.s + name);
 		else
-			strbuf_printf(d->out, "%s = %lld%s,\n", d->names.pool.s + name, (long long)val,
-				      val > S32_MAX || val < S32_MIN ? "LL" : "");
+			strbuf_printf(d->out, "%s = %lld%s,\n", d->names.pool.s + name,
+				      (long long)val, val > S32_MAX || val < S32_MIN ? "LL" : "");
 	}
 }
 
@@ -136,11 +139,11 @@ static const char *enum_mode(const struct btf_type *t)
 	return "";
 }
 
-void dump_enum(struct dump *d, u32 id, u32 depth)
+void btf_dump_enum(struct dump *d, u32 id, u32 depth)
 {
 	const struct btf_type *t = btf_type_at(d->btf, id);
 
-	strbuf_printf(d->out, "enum%s%s {\n", d->name[id] ? " " : "", dump_name_of(d, id));
+	strbuf_printf(d->out, "enum%s%s {\n", d->name[id] ? " " : "", btf_dump_name_of(d, id));
 	put_enumerators(d, t, depth);
 	/* C has no enum without enumerators. */
 	if (!btf_vlen(t)) {
@@ -151,7 +154,8 @@ void dump_enum(struct dump *d, u32 id, u32 depth)
 	strbuf_printf(d->out, "}%s", enum_mode(t));
 }
 
-/* Writes what lies between bit cur and bit next: named bytes, and unnamed bit fields for what is no whole byte. */
+/* Writes what lies between bit cur and bit next: named bytes, and unnamed bit fields for what is no
+ * whole byte. */
 static void put_gap(struct dump *d, u64 cur, u64 next, u32 depth)
 {
 	u64 up = align_up(cur, 8);
@@ -177,7 +181,7 @@ static void put_gap(struct dump *d, u64 cur, u64 next, u32 depth)
 static void put_member(struct dump *d, const struct btf_member *m, u32 field, u32 depth)
 {
 	indent(d, depth);
-	dump_decl(d, m->type, btf_name_by_offset(d->btf, m->name_off), depth);
+	btf_dump_decl(d, m->type, btf_name_by_offset(d->btf, m->name_off), depth);
 	if (field)
 		strbuf_printf(d->out, " : %u", field);
 	strbuf_puts(d->out, ";\n");
@@ -202,7 +206,7 @@ static void put_members(struct dump *d, const struct btf_type *t, u32 align, u32
 	u64 bit, bits, end = 0;
 
 	for (i = 0; i < btf_vlen(t) && !d->err; i++, m++) {
-		dump_member_bits(d, t, m, &bit, &field, &bits);
+		btf_dump_member_bits(d, t, m, &bit, &field, &bits);
 		if (!is_union && bit > end)
 			put_gap(d, end, bit, depth);
 		put_member(d, m, field, depth);
@@ -211,18 +215,19 @@ static void put_members(struct dump *d, const struct btf_type *t, u32 align, u32
 	put_rest(d, t, end, align, depth);
 }
 
-void dump_struct(struct dump *d, u32 id, u32 depth)
+void btf_dump_struct(struct dump *d, u32 id, u32 depth)
 {
 	const struct btf_type *t = btf_type_at(d->btf, id);
 	const struct dump_layout *l = &d->layout[id];
 
 	if (depth > MAX_NEST || d->out->len > d->max_text)
 		return fail(d, -E2BIG);
-	/* Members of anonymous structs share their holder's names, so the gaps are numbered through. */
+	/* Members of anonymous structs share their holder's names, so the gaps are numbered
+	 * through. */
 	if (!depth)
 		d->nr_gaps = 0;
 	strbuf_printf(d->out, "%s%s%s {\n", btf_kind(t) == BTF_KIND_UNION ? "union" : "struct",
-		      d->name[id] ? " " : "", dump_name_of(d, id));
+		      d->name[id] ? " " : "", btf_dump_name_of(d, id));
 	if (l->opaque) {
 		indent(d, depth + 1);
 		strbuf_puts(d->out, "/* no C declaration has this layout */\n");
@@ -246,29 +251,31 @@ static void put_base(struct dump *d, const struct chain *c, u32 depth)
 	switch (btf_kind(t)) {
 	case BTF_KIND_INT:
 	case BTF_KIND_FLOAT:
-		name = dump_builtin_name(d->btf, t);
-		strbuf_puts(d->out, name ? name : dump_name_of(d, c->base));
+		name = btf_dump_builtin_name(d->btf, t);
+		strbuf_puts(d->out, name ? name : btf_dump_name_of(d, c->base));
 		break;
 	case BTF_KIND_TYPEDEF:
-		strbuf_puts(d->out, dump_name_of(d, c->base));
+		strbuf_puts(d->out, btf_dump_name_of(d, c->base));
 		break;
 	case BTF_KIND_FWD:
-		strbuf_printf(d->out, "%s %s", btf_kflag(t) ? "union" : "struct", dump_name_of(d, c->base));
+		strbuf_printf(d->out, "%s %s", btf_kflag(t) ? "union" : "struct",
+			      btf_dump_name_of(d, c->base));
 		break;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		if (d->name[c->base])
-			strbuf_printf(d->out, "%s %s", btf_kind(t) == BTF_KIND_UNION ? "union" : "struct",
-				      dump_name_of(d, c->base));
+			strbuf_printf(d->out, "%s %s",
+				      btf_kind(t) == BTF_KIND_UNION ? "union" : "struct",
+				      btf_dump_name_of(d, c->base));
 		else
-			dump_struct(d, c->base, depth);
+			btf_dump_struct(d, c->base, depth);
 		break;
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64:
 		if (d->name[c->base])
-			strbuf_printf(d->out, "enum %s", dump_name_of(d, c->base));
+			strbuf_printf(d->out, "enum %s", btf_dump_name_of(d, c->base));
 		else
-			dump_enum(d, c->base, depth);
+			btf_dump_enum(d, c->base, depth);
 		break;
 	default:
 		strbuf_puts(d->out, "void");
@@ -288,7 +295,8 @@ static void put_params(struct dump *d, const struct btf_type *proto, u32 depth)
 		if (i)
 			strbuf_puts(d->out, ", ");
 		if (p[i].type)
-			dump_decl(d, p[i].type, btf_name_by_offset(d->btf, p[i].name_off), depth + 1);
+			btf_dump_decl(d, p[i].type, btf_name_by_offset(d->btf, p[i].name_off),
+				      depth + 1);
 		else
 			strbuf_puts(d->out, "...");
 	}
@@ -300,7 +308,7 @@ static bool binds_tighter(const struct chain *c, u32 i)
 	return i < c->len && btf_kind(c->part[i].t) != BTF_KIND_PTR;
 }
 
-void dump_decl(struct dump *d, u32 id, const char *name, u32 depth)
+void btf_dump_decl(struct dump *d, u32 id, const char *name, u32 depth)
 {
 	struct chain c;
 	u32 i;
@@ -318,7 +326,7 @@ void dump_decl(struct dump *d, u32 id, const char *name, u32 depth)
 		strbuf_puts(d->out, binds_tighter(&c, i + 1) ? "(*" : "*");
 		put_quals(d, c.part[i].quals);
 	}
-	dump_put_identifier(d, name);
+	btf_dump_put_identifier(d, name);
 	for (i = 0; i < c.len && !d->err; i++) {
 		const struct btf_type *t = c.part[i].t;
 

@@ -38,34 +38,39 @@ struct dump {
 	struct dump_layout *layout; /* by id: structs and unions */
 	bool quiet;		    /* only compute layouts */
 	u32 nr_gaps;		    /* written so far in the struct at hand */
-	size_t max_text;	    /* anonymous structs are written wherever they are used: an end to that */
-	int err;		    /* sticky */
+	size_t max_text; /* anonymous structs are written wherever they are used: an end to that */
+	int err;	 /* sticky */
 };
 
 /* dump_names.c */
-int dump_names_init(struct dump *d);
-void dump_names_fini(struct dump *d);
-/* A name of its own, as like text as possible and fit for C: offset in names.pool, 0 when out of memory. */
-u32 dump_unique_name(struct dump *d, enum dump_space space, const char *text);
-const char *dump_name_of(const struct dump *d, u32 id);
+int btf_dump_names_init(struct dump *d);
+void btf_dump_names_fini(struct dump *d);
+/* A name of its own, as like text as possible and fit for C: offset in names.pool, 0 when out of
+ * memory. */
+u32 btf_dump_unique_name(struct dump *d, enum dump_space space, const char *text);
+const char *btf_dump_name_of(const struct dump *d, u32 id);
 /* Member or argument names: appends text made fit for C. */
-void dump_put_identifier(struct dump *d, const char *text);
-/* C's own name for an integer or float, if the type has one and it has the right size; else NULL. */
-const char *dump_builtin_name(const struct btf *btf, const struct btf_type *t);
+void btf_dump_put_identifier(struct dump *d, const char *text);
+/*
+ * C's own name for an integer or float, if the type has one and it has the right size; else NULL.
+ */
+const char *btf_dump_builtin_name(const struct btf *btf, const struct btf_type *t);
 
 /* dump_decl.c */
-/* "type name" for a declaration; anonymous structs are written out, indented by depth. depth counts those. */
-void dump_decl(struct dump *d, u32 id, const char *name, u32 depth);
+/* "type name" for a declaration; anonymous structs are written out, indented by depth. depth counts
+ * those. */
+void btf_dump_decl(struct dump *d, u32 id, const char *name, u32 depth);
 /* "struct name { members }" without what follows. */
-void dump_struct(struct dump *d, u32 id, u32 depth);
-void dump_enum(struct dump *d, u32 id, u32 depth);
+void btf_dump_struct(struct dump *d, u32 id, u32 depth);
+void btf_dump_enum(struct dump *d, u32 id, u32 depth);
 
 /* dump_layout.c */
 /* Alignment of a type in our C; members' structs must have their layout already. */
-u32 dump_align(const struct dump *d, u32 id);
-void dump_compute_layout(struct dump *d, u32 id);
-/* Bits of a member from the start of its struct, its width if it is a bit field (else 0) and the bits it takes. */
-void dump_member_bits(const struct dump *d, const struct btf_type *t, const struct btf_member *m, u64 *ret_bit,
-		      u32 *ret_field, u64 *ret_bits);
+u32 btf_dump_align(const struct dump *d, u32 id);
+void btf_dump_compute_layout(struct dump *d, u32 id);
+/* Bits of a member from the start of its struct, its width if it is a bit field (else 0) and the
+ * bits it takes. */
+void btf_dump_member_bits(const struct dump *d, const struct btf_type *t,
+			  const struct btf_member *m, u64 *ret_bit, u32 *ret_field, u64 *ret_bits);
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * How a struct must be declared so that a compiler lays it out as the BTF says.
  *
- * Every gap is written as bytes of its own (dump_decl.c), so the only question left is whether the members' alignment
- * allows their offsets and the size. If it does not, the struct is packed, and has alignment 1 for whoever embeds it;
- * nothing is lost by that, since its neighbours' gaps are explicit as well. Zero-length and missing members need no care.
- * Rules are those of the 64-bit System V ABI, which clang's BPF target follows.
+ * Every gap is written as bytes of its own (dump_decl.c), so the only question left is whether the
+ * members' alignment allows their offsets and the size. If it does not, the struct is packed, and
+ * has alignment 1 for whoever embeds it; nothing is lost by that, since its neighbours' gaps are
+ * explicit as well. Zero-length and missing members need no care. Rules are those of the 64-bit
+ * System V ABI, which clang's BPF target follows.
  */
 #include "btf/dump_int.h"
 
@@ -14,7 +15,7 @@ static u32 scalar_align(u32 size)
 	return is_pow2(size) && size <= 16 ? size : 1;
 }
 
-u32 dump_align(const struct dump *d, u32 id)
+u32 btf_dump_align(const struct dump *d, u32 id)
 {
 	const struct btf_type *t = btf_type_skip_modifiers(d->btf, id, &id);
 	u32 depth;
@@ -38,15 +39,16 @@ u32 dump_align(const struct dump *d, u32 id)
 	return 1;
 }
 
-void dump_member_bits(const struct dump *d, const struct btf_type *t, const struct btf_member *m, u64 *ret_bit,
-		      u32 *ret_field, u64 *ret_bits)
+void btf_dump_member_bits(const struct dump *d, const struct btf_type *t,
+			  const struct btf_member *m, u64 *ret_bit, u32 *ret_field, u64 *ret_bits)
 {
 	const struct btf_type *mt = btf_type_skip_modifiers(d->btf, m->type, NULL);
 	u32 data, size = 0;
 
 	*ret_bit = btf_member_bit_offset(t, m);
 	*ret_field = btf_member_bitfield_size(t, m);
-	/* Before kind_flag a bit field was an INT of few bits, possibly moved by the INT's own offset. */
+	/* Before kind_flag a bit field was an INT of few bits, possibly moved by the INT's own
+	 * offset. */
 	if (!btf_kflag(t) && btf_kind(mt) == BTF_KIND_INT) {
 		data = btf_int_data(mt);
 		if (BTF_INT_BITS(data) != mt->size * 8 || BTF_INT_OFFSET(data) || *ret_bit % 8) {
@@ -77,7 +79,7 @@ static bool is_c_bitfield(const struct btf *btf, u32 id, u32 bits)
 	       bits <= t->size * 8;
 }
 
-void dump_compute_layout(struct dump *d, u32 id)
+void btf_dump_compute_layout(struct dump *d, u32 id)
 {
 	const struct btf_type *t = btf_type_at(d->btf, id);
 	const struct btf_member *m = btf_members(t);
@@ -86,9 +88,9 @@ void dump_compute_layout(struct dump *d, u32 id)
 	u64 bit, bits, end = 0;
 
 	for (i = 0; i < btf_vlen(t); i++, m++) {
-		u32 a = dump_align(d, m->type);
+		u32 a = btf_dump_align(d, m->type);
 
-		dump_member_bits(d, t, m, &bit, &field, &bits);
+		btf_dump_member_bits(d, t, m, &bit, &field, &bits);
 		size = 0;
 		btf_resolve_size(d->btf, m->type, &size);
 		if (!lies_naturally(bit, field, a, 8 * size))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Names in the C we write. BTF may hold several types of one name, and names that C cannot write; each type gets a name
- * of its own: "name", "name___2", ... in the order of ids, so the same BTF gives the same names.
+ * Names in the C we write. BTF may hold several types of one name, and names that C cannot write;
+ * each type gets a name of its own: "name", "name___2", ... in the order of ids, so the same BTF
+ * gives the same names.
  */
 #include "btf/dump_int.h"
 
@@ -12,22 +13,70 @@
 #include <xxhash.h>
 
 static const char *const keywords[] = {
-	"auto",	    "break",	"case",	    "char",	"const",   "continue",	       "default",  "do",
-	"double",   "else",	"enum",	    "extern",	"float",   "for",	       "goto",	   "if",
-	"inline",   "int",	"long",	    "register", "restrict", "return",	       "short",	   "signed",
-	"sizeof",   "static",	"struct",   "switch",	"typedef", "union",	       "unsigned", "void",
-	"volatile", "while",	"_Alignas", "_Alignof", "_Atomic", "_Bool",	       "_Complex", "_Generic",
-	"_Float16", "_Imaginary", "_Noreturn", "_Static_assert", "_Thread_local", "asm", "typeof",
-	"__int128", "__builtin_va_list", "__attribute__", "__signed__", "__inline", "__const", "__volatile__",
+	"auto",
+	"break",
+	"case",
+	"char",
+	"const",
+	"continue",
+	"default",
+	"do",
+	"double",
+	"else",
+	"enum",
+	"extern",
+	"float",
+	"for",
+	"goto",
+	"if",
+	"inline",
+	"int",
+	"long",
+	"register",
+	"restrict",
+	"return",
+	"short",
+	"signed",
+	"sizeof",
+	"static",
+	"struct",
+	"switch",
+	"typedef",
+	"union",
+	"unsigned",
+	"void",
+	"volatile",
+	"while",
+	"_Alignas",
+	"_Alignof",
+	"_Atomic",
+	"_Bool",
+	"_Complex",
+	"_Generic",
+	"_Float16",
+	"_Imaginary",
+	"_Noreturn",
+	"_Static_assert",
+	"_Thread_local",
+	"asm",
+	"typeof",
+	"__int128",
+	"__builtin_va_list",
+	"__attribute__",
+	"__signed__",
+	"__inline",
+	"__const",
+	"__volatile__",
 };
 
 static bool is_c_char(u8 c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
-static struct dump_name *find_slot(const struct dump_names *n, enum dump_space space, const char *text,
-				   size_t len)
+static struct dump_name *find_slot(const struct dump_names *n, enum dump_space space,
+				   const char *text, size_t len)
 {
 	u32 at = XXH3_64bits_withSeed(text, len, space) & n->mask;
 	struct dump_name *e;
@@ -69,7 +118,7 @@ static struct dump_name *take(struct dump_names *n, enum dump_space space, u32 t
 
 	if (e->text)
 		return e;
-	*e = (struct dump_name){ .text = text, .space = space, .next = 2 };
+	*e = (struct dump_name){.text = text, .space = space, .next = 2};
 	n->used++;
 	return NULL;
 }
@@ -81,26 +130,33 @@ static u32 out_of_memory(struct dump *d)
 	return 0;
 }
 
-u32 dump_unique_name(struct dump *d, enum dump_space space, const char *text)
+u32 btf_dump_unique_name(struct dump *d, enum dump_space space, const char *text)
 {
 	struct dump_names *n = &d->names;
 	u32 start = n->pool.len, base_len, i;
 	struct dump_name *taken;
 
+	/* A million types may share one name of 512 characters. */
+	if (n->pool.len > d->max_text) {
+		d->err = -E2BIG;
+		return 0;
+	}
 	if (n->used * 2 >= n->mask && grow_table(n))
 		return out_of_memory(d);
 	strbuf_puts(&n->pool, text);
 	if (strbuf_failed(&n->pool))
 		return out_of_memory(d);
 	for (i = start; i < n->pool.len; i++)
-		if (!is_c_char(n->pool.s[i]) || (i == start && n->pool.s[i] >= '0' && n->pool.s[i] <= '9'))
+		if (!is_c_char(n->pool.s[i]) ||
+		    (i == start && n->pool.s[i] >= '0' && n->pool.s[i] <= '9'))
 			n->pool.s[i] = '_';
 	base_len = n->pool.len - start;
 	taken = take(n, space, start);
 	while (taken) {
 		n->pool.len = start + base_len;
 		n->pool.s[n->pool.len] = '\0';
-		/* The counter stays with the plain name, so a million equal names are a million steps. */
+		/* The counter stays with the plain name, so a million equal names are a million
+		 * steps. */
 		taken = find_slot(n, space, n->pool.s + start, base_len);
 		strbuf_printf(&n->pool, "___%u", taken->next++);
 		if (strbuf_failed(&n->pool))
@@ -111,7 +167,7 @@ u32 dump_unique_name(struct dump *d, enum dump_space space, const char *text)
 	return strbuf_failed(&n->pool) ? out_of_memory(d) : start;
 }
 
-const char *dump_name_of(const struct dump *d, u32 id)
+const char *btf_dump_name_of(const struct dump *d, u32 id)
 {
 	return d->name[id] ? d->names.pool.s + d->name[id] : "";
 }
@@ -126,7 +182,7 @@ static bool is_keyword(const char *text)
 	return false;
 }
 
-void dump_put_identifier(struct dump *d, const char *text)
+void btf_dump_put_identifier(struct dump *d, const char *text)
 {
 	size_t start = d->out->len, i;
 
@@ -134,47 +190,49 @@ void dump_put_identifier(struct dump *d, const char *text)
 	if (strbuf_failed(d->out))
 		return;
 	for (i = start; i < d->out->len; i++)
-		if (!is_c_char(d->out->s[i]) || (i == start && d->out->s[i] >= '0' && d->out->s[i] <= '9'))
+		if (!is_c_char(d->out->s[i]) ||
+		    (i == start && d->out->s[i] >= '0' && d->out->s[i] <= '9'))
 			d->out->s[i] = '_';
 	if (is_keyword(text))
 		strbuf_putc(d->out, '_');
 }
 
-const char *dump_builtin_name(const struct btf *btf, const struct btf_type *t)
+const char *btf_dump_builtin_name(const struct btf *btf, const struct btf_type *t)
 {
 	static const struct {
 		const char *name;
 		u32 kind, size;
 	} known[] = {
-		{ "char", BTF_KIND_INT, 1 },
-		{ "signed char", BTF_KIND_INT, 1 },
-		{ "unsigned char", BTF_KIND_INT, 1 },
-		{ "_Bool", BTF_KIND_INT, 1 },
-		{ "short", BTF_KIND_INT, 2 },
-		{ "short int", BTF_KIND_INT, 2 },
-		{ "unsigned short", BTF_KIND_INT, 2 },
-		{ "short unsigned int", BTF_KIND_INT, 2 },
-		{ "int", BTF_KIND_INT, 4 },
-		{ "unsigned int", BTF_KIND_INT, 4 },
-		{ "long", BTF_KIND_INT, 8 },
-		{ "long int", BTF_KIND_INT, 8 },
-		{ "unsigned long", BTF_KIND_INT, 8 },
-		{ "long unsigned int", BTF_KIND_INT, 8 },
-		{ "long long", BTF_KIND_INT, 8 },
-		{ "long long int", BTF_KIND_INT, 8 },
-		{ "unsigned long long", BTF_KIND_INT, 8 },
-		{ "long long unsigned int", BTF_KIND_INT, 8 },
-		{ "__int128", BTF_KIND_INT, 16 },
-		{ "unsigned __int128", BTF_KIND_INT, 16 },
-		{ "__int128 unsigned", BTF_KIND_INT, 16 },
-		{ "float", BTF_KIND_FLOAT, 4 },
-		{ "double", BTF_KIND_FLOAT, 8 },
+		{"char", BTF_KIND_INT, 1},
+		{"signed char", BTF_KIND_INT, 1},
+		{"unsigned char", BTF_KIND_INT, 1},
+		{"_Bool", BTF_KIND_INT, 1},
+		{"short", BTF_KIND_INT, 2},
+		{"short int", BTF_KIND_INT, 2},
+		{"unsigned short", BTF_KIND_INT, 2},
+		{"short unsigned int", BTF_KIND_INT, 2},
+		{"int", BTF_KIND_INT, 4},
+		{"unsigned int", BTF_KIND_INT, 4},
+		{"long", BTF_KIND_INT, 8},
+		{"long int", BTF_KIND_INT, 8},
+		{"unsigned long", BTF_KIND_INT, 8},
+		{"long unsigned int", BTF_KIND_INT, 8},
+		{"long long", BTF_KIND_INT, 8},
+		{"long long int", BTF_KIND_INT, 8},
+		{"unsigned long long", BTF_KIND_INT, 8},
+		{"long long unsigned int", BTF_KIND_INT, 8},
+		{"__int128", BTF_KIND_INT, 16},
+		{"unsigned __int128", BTF_KIND_INT, 16},
+		{"__int128 unsigned", BTF_KIND_INT, 16},
+		{"float", BTF_KIND_FLOAT, 4},
+		{"double", BTF_KIND_FLOAT, 8},
 	};
 	const char *name = btf_name_by_offset(btf, t->name_off);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(known); i++)
-		if (known[i].kind == btf_kind(t) && known[i].size == t->size && !strcmp(known[i].name, name))
+		if (known[i].kind == btf_kind(t) && known[i].size == t->size &&
+		    !strcmp(known[i].name, name))
 			return known[i].name;
 	return NULL;
 }
@@ -195,7 +253,7 @@ static bool needs_name(const struct btf *btf, const struct btf_type *t, enum dum
 	case BTF_KIND_INT:
 	case BTF_KIND_FLOAT:
 		*space = DUMP_ORDINARY;
-		return !dump_builtin_name(btf, t);
+		return !btf_dump_builtin_name(btf, t);
 	}
 	return false;
 }
@@ -204,7 +262,8 @@ static bool needs_name(const struct btf *btf, const struct btf_type *t, enum dum
 static u32 name_forward(struct dump *d, const struct btf_type *t)
 {
 	const char *name = btf_name_by_offset(d->btf, t->name_off);
-	s32 id = btf_find_by_name_kind(d->btf, name, btf_kflag(t) ? BTF_KIND_UNION : BTF_KIND_STRUCT);
+	s32 id = btf_find_by_name_kind(d->btf, name,
+				       btf_kflag(t) ? BTF_KIND_UNION : BTF_KIND_STRUCT);
 
 	if (id > 0)
 		return d->name[id];
@@ -212,10 +271,10 @@ static u32 name_forward(struct dump *d, const struct btf_type *t)
 	id = btf_find_by_name_kind(d->btf, name, BTF_KIND_FWD);
 	if (id > 0 && d->name[id] && btf_kflag(btf_type_at(d->btf, id)) == btf_kflag(t))
 		return d->name[id];
-	return dump_unique_name(d, DUMP_TAGS, name);
+	return btf_dump_unique_name(d, DUMP_TAGS, name);
 }
 
-int dump_names_init(struct dump *d)
+int btf_dump_names_init(struct dump *d)
 {
 	u32 i, id, nr = btf_nr_types(d->btf);
 	enum dump_space space;
@@ -225,14 +284,15 @@ int dump_names_init(struct dump *d)
 	if (!d->name || strbuf_failed(&d->names.pool))
 		return -ENOMEM;
 	for (i = 0; i < ARRAY_SIZE(keywords); i++) {
-		dump_unique_name(d, DUMP_TAGS, keywords[i]);
-		dump_unique_name(d, DUMP_ORDINARY, keywords[i]);
+		btf_dump_unique_name(d, DUMP_TAGS, keywords[i]);
+		btf_dump_unique_name(d, DUMP_ORDINARY, keywords[i]);
 	}
 	for (id = 1; id < nr && !d->err; id++) {
 		const struct btf_type *t = btf_type_at(d->btf, id);
 
 		if (needs_name(d->btf, t, &space))
-			d->name[id] = dump_unique_name(d, space, btf_name_by_offset(d->btf, t->name_off));
+			d->name[id] = btf_dump_unique_name(d, space,
+							   btf_name_by_offset(d->btf, t->name_off));
 	}
 	for (id = 1; id < nr && !d->err; id++)
 		if (btf_kind(btf_type_at(d->btf, id)) == BTF_KIND_FWD)
@@ -240,7 +300,7 @@ int dump_names_init(struct dump *d)
 	return d->err;
 }
 
-void dump_names_fini(struct dump *d)
+void btf_dump_names_fini(struct dump *d)
 {
 	strbuf_fini(&d->names.pool);
 	free(d->names.table);

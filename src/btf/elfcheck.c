@@ -2,9 +2,9 @@
 /*
  * Headers, sections, symbols and relocations of a BPF object.
  *
- * Everything is read by memcpy at offsets that were compared with the file's size first, in 64 bits and without sums that
- * can wrap: "off > size || len > size - off". What passes keeps libelf and libbpf inside the file; what the program means
- * is libbpf's and the verifier's business.
+ * Everything is read by memcpy at offsets that were compared with the file's size first, in 64 bits
+ * and without sums that can wrap: "off > size || len > size - off". What passes keeps libelf and
+ * libbpf inside the file; what the program means is libbpf's and the verifier's business.
  */
 #include "btf/elfcheck.h"
 
@@ -20,7 +20,7 @@
 #endif
 /* Relocation types clang writes for BPF. */
 #define REL_NONE      0
-#define REL_64_64     1  /* ld_imm64 */
+#define REL_64_64     1 /* ld_imm64 */
 #define REL_ABS64     2
 #define REL_ABS32     3
 #define REL_NODYLD32  4
@@ -28,7 +28,7 @@
 #define INSN_SIZE     8
 #define MAX_SEC_BYTES 0x7fffffffu /* most a map value can have, and more than any program */
 
-int elfcheck_fail(struct elfcheck *c, const char *fmt, ...)
+int btf_elfcheck_fail(struct elfcheck *c, const char *fmt, ...)
 {
 	va_list args;
 
@@ -40,7 +40,7 @@ int elfcheck_fail(struct elfcheck *c, const char *fmt, ...)
 	return -EINVAL;
 }
 
-struct elf_text elfcheck_text(const char *name)
+struct elf_text btf_elfcheck_text(const char *name)
 {
 	struct elf_text t;
 	u32 i;
@@ -60,25 +60,30 @@ static int fail_sec(struct elfcheck *c, u32 i, const char *what)
 {
 	const char *name = c->sec[i].name ? c->sec[i].name : "";
 
-	return elfcheck_fail(c, "section %u (%s): %s", i, elfcheck_text(name).s, what);
+	return btf_elfcheck_fail(c, "section %u (%s): %s", i, btf_elfcheck_text(name).s, what);
 }
 
 static int check_ident(struct elfcheck *c, const Elf64_Ehdr *h)
 {
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG))
-		return elfcheck_fail(c, "not an ELF file: it does not begin with \\x7f" "ELF");
+		return btf_elfcheck_fail(c, "not an ELF file: it does not begin with \\x7f"
+					    "ELF");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64)
-		return elfcheck_fail(c, "ELF header: class %u, a BPF object has 2 (64-bit)", h->e_ident[EI_CLASS]);
+		return btf_elfcheck_fail(c, "ELF header: class %u, a BPF object has 2 (64-bit)",
+					 h->e_ident[EI_CLASS]);
 	if (h->e_ident[EI_DATA] != ELFDATA2LSB)
-		return elfcheck_fail(c, "ELF header: byte order %u, this machine runs 1 (little-endian)",
-				     h->e_ident[EI_DATA]);
+		return btf_elfcheck_fail(
+			c, "ELF header: byte order %u, this machine runs 1 (little-endian)",
+			h->e_ident[EI_DATA]);
 	if (h->e_ident[EI_VERSION] != EV_CURRENT || h->e_version != EV_CURRENT)
-		return elfcheck_fail(c, "ELF header: version %u, there is only 1",
-				     h->e_version != EV_CURRENT ? h->e_version : h->e_ident[EI_VERSION]);
+		return btf_elfcheck_fail(c, "ELF header: version %u, there is only 1",
+					 h->e_version != EV_CURRENT ? h->e_version
+								    : h->e_ident[EI_VERSION]);
 	if (h->e_machine != EM_BPF)
-		return elfcheck_fail(c, "ELF header: machine %u, BPF is 247", h->e_machine);
+		return btf_elfcheck_fail(c, "ELF header: machine %u, BPF is 247", h->e_machine);
 	if (h->e_type != ET_REL)
-		return elfcheck_fail(c, "ELF header: type %u, a BPF object is 1 (relocatable)", h->e_type);
+		return btf_elfcheck_fail(c, "ELF header: type %u, a BPF object is 1 (relocatable)",
+					 h->e_type);
 	return 0;
 }
 
@@ -91,31 +96,35 @@ static int check_header(struct elfcheck *c)
 	int err;
 
 	if (c->size < sizeof(h))
-		return elfcheck_fail(c, "not an ELF file: %zu bytes, its header alone has %zu", c->size, sizeof(h));
+		return btf_elfcheck_fail(c, "not an ELF file: %zu bytes, its header alone has %zu",
+					 c->size, sizeof(h));
 	memcpy(&h, c->data, sizeof(h));
 	err = check_ident(c, &h);
 	if (err)
 		return err;
 	if (h.e_ehsize != sizeof(h))
-		return elfcheck_fail(c, "ELF header: size %u, must be %zu", h.e_ehsize, sizeof(h));
+		return btf_elfcheck_fail(c, "ELF header: size %u, must be %zu", h.e_ehsize,
+					 sizeof(h));
 	if (!h.e_shoff)
-		return elfcheck_fail(c, "ELF header: no section headers");
+		return btf_elfcheck_fail(c, "ELF header: no section headers");
 	if (h.e_shentsize != sizeof(first))
-		return elfcheck_fail(c, "ELF header: section header size %u, must be %zu", h.e_shentsize,
-				     sizeof(first));
+		return btf_elfcheck_fail(c, "ELF header: section header size %u, must be %zu",
+					 h.e_shentsize, sizeof(first));
 	if (!in_file(c, h.e_shoff, sizeof(first)))
-		return elfcheck_fail(c, "ELF header: section headers at 0x%llx, the file ends at 0x%zx",
-				     (unsigned long long)h.e_shoff, c->size);
+		return btf_elfcheck_fail(
+			c, "ELF header: section headers at 0x%llx, the file ends at 0x%zx",
+			(unsigned long long)h.e_shoff, c->size);
 	memcpy(&first, c->data + h.e_shoff, sizeof(first));
 	nr = h.e_shnum ? h.e_shnum : first.sh_size;
 	if (!nr || nr > (c->size - h.e_shoff) / sizeof(first))
-		return elfcheck_fail(c, "ELF header: %llu sections do not fit into the file",
-				     (unsigned long long)nr);
+		return btf_elfcheck_fail(c, "ELF header: %llu sections do not fit into the file",
+					 (unsigned long long)nr);
 	c->nr_sec = nr;
 	c->shoff = h.e_shoff;
 	c->shstrndx = h.e_shstrndx == SHN_XINDEX ? first.sh_link : h.e_shstrndx;
 	if (!c->shstrndx || c->shstrndx >= c->nr_sec)
-		return elfcheck_fail(c, "ELF header: section names in section %u of %u", c->shstrndx, c->nr_sec);
+		return btf_elfcheck_fail(c, "ELF header: section names in section %u of %u",
+					 c->shstrndx, c->nr_sec);
 	return 0;
 }
 
@@ -138,19 +147,23 @@ static int read_section(struct elfcheck *c, u32 i, u32 *ret_name)
 		return 0;
 	}
 	if (s->size > MAX_SEC_BYTES)
-		return elfcheck_fail(c, "section %u: 0x%llx bytes are more than a map or program can have", i,
-				     (unsigned long long)s->size);
+		return btf_elfcheck_fail(
+			c, "section %u: 0x%llx bytes are more than a map or program can have", i,
+			(unsigned long long)s->size);
 	if (s->type != SHT_NOBITS) {
 		if (!in_file(c, h.sh_offset, s->size))
-			return elfcheck_fail(c, "section %u: 0x%llx bytes at 0x%llx, the file ends at 0x%zx", i,
-					     (unsigned long long)s->size, (unsigned long long)h.sh_offset, c->size);
+			return btf_elfcheck_fail(
+				c, "section %u: 0x%llx bytes at 0x%llx, the file ends at 0x%zx", i,
+				(unsigned long long)s->size, (unsigned long long)h.sh_offset,
+				c->size);
 		s->data = c->data + h.sh_offset;
 	}
 	if (h.sh_addralign & (h.sh_addralign - 1))
-		return elfcheck_fail(c, "section %u: alignment 0x%llx is no power of two", i,
-				     (unsigned long long)h.sh_addralign);
+		return btf_elfcheck_fail(c, "section %u: alignment 0x%llx is no power of two", i,
+					 (unsigned long long)h.sh_addralign);
 	if (s->link >= c->nr_sec)
-		return elfcheck_fail(c, "section %u: linked to section %u of %u", i, s->link, c->nr_sec);
+		return btf_elfcheck_fail(c, "section %u: linked to section %u of %u", i, s->link,
+					 c->nr_sec);
 	return 0;
 }
 
@@ -182,15 +195,17 @@ static int read_sections(struct elfcheck *c)
 		goto out;
 	names = &c->sec[c->shstrndx];
 	if (names->type != SHT_STRTAB || !names->size || names->data[names->size - 1]) {
-		err = elfcheck_fail(c, "section %u: the section names are no NUL-terminated string table",
-				    c->shstrndx);
+		err = btf_elfcheck_fail(
+			c, "section %u: the section names are no NUL-terminated string table",
+			c->shstrndx);
 		goto out;
 	}
 	c->sec[0].name = "";
 	for (i = 1; i < c->nr_sec && !err; i++) {
 		if (name_off[i] >= names->size)
-			err = elfcheck_fail(c, "section %u: name at 0x%x, the names end at 0x%llx", i, name_off[i],
-					    (unsigned long long)names->size);
+			err = btf_elfcheck_fail(c,
+						"section %u: name at 0x%x, the names end at 0x%llx",
+						i, name_off[i], (unsigned long long)names->size);
 		else
 			c->sec[i].name = (const char *)names->data + name_off[i];
 		c->by_name[i - 1] = i;
@@ -202,7 +217,7 @@ out:
 	return err;
 }
 
-u32 elfcheck_find(const struct elfcheck *c, const char *name)
+u32 btf_elfcheck_find(const struct elfcheck *c, const char *name)
 {
 	u32 lo = 0, hi = c->nr_sec - 1, mid;
 
@@ -248,7 +263,8 @@ static int check_symtab_section(struct elfcheck *c, u32 i)
 	return 0;
 }
 
-/* What libbpf reads without BTF: "license" is text, "version" a number, and "maps" is of another age. */
+/* What libbpf reads without BTF: "license" is text, "version" a number, and "maps" is of another
+ * age. */
 static int check_known_name(struct elfcheck *c, u32 i)
 {
 	const struct elf_sec *s = &c->sec[i];
@@ -262,12 +278,15 @@ static int check_known_name(struct elfcheck *c, u32 i)
 	if (!strcmp(s->name, "version") && (s->type != SHT_PROGBITS || s->size != 4))
 		return fail_sec(c, i, "the kernel version is not one 32-bit number");
 	if (!strcmp(s->name, "maps") && s->type == SHT_PROGBITS && !is_code(s))
-		return fail_sec(c, i, "map definitions of this old form are not supported, only BTF ones in .maps");
+		return fail_sec(c, i,
+				"map definitions of this old form are not supported, only BTF ones "
+				"in .maps");
 	if (!strcmp(s->name, ".maps")) {
 		if (s->type != SHT_PROGBITS || !s->size)
 			return fail_sec(c, i, "holds no map definitions");
-		if (!elfcheck_find(c, ".BTF"))
-			return fail_sec(c, i, "maps need the types of a .BTF section: compile with -g");
+		if (!btf_elfcheck_find(c, ".BTF"))
+			return fail_sec(c, i,
+					"maps need the types of a .BTF section: compile with -g");
 	}
 	return 0;
 }
@@ -306,8 +325,8 @@ static const char *sym_name(const struct elfcheck *c, const Elf64_Sym *sym)
 
 static int fail_sym(struct elfcheck *c, u64 i, const Elf64_Sym *sym, const char *what)
 {
-	return elfcheck_fail(c, "symbol %llu (%s): %s", (unsigned long long)i, elfcheck_text(sym_name(c, sym)).s,
-			     what);
+	return btf_elfcheck_fail(c, "symbol %llu (%s): %s", (unsigned long long)i,
+				 btf_elfcheck_text(sym_name(c, sym)).s, what);
 }
 
 static int check_symbol(struct elfcheck *c, u64 i)
@@ -317,8 +336,9 @@ static int check_symbol(struct elfcheck *c, u64 i)
 
 	memcpy(&sym, c->syms + i * sizeof(sym), sizeof(sym));
 	if (sym.st_name >= c->strtab_size)
-		return elfcheck_fail(c, "symbol %llu: name at 0x%x, the names end at 0x%llx",
-				     (unsigned long long)i, sym.st_name, (unsigned long long)c->strtab_size);
+		return btf_elfcheck_fail(c, "symbol %llu: name at 0x%x, the names end at 0x%llx",
+					 (unsigned long long)i, sym.st_name,
+					 (unsigned long long)c->strtab_size);
 	switch (sym.st_shndx) {
 	case SHN_UNDEF:
 	case SHN_ABS:
@@ -326,17 +346,22 @@ static int check_symbol(struct elfcheck *c, u64 i)
 		return 0;
 	}
 	if (sym.st_shndx >= c->nr_sec || sym.st_shndx >= SHN_LORESERVE)
-		return elfcheck_fail(c, "symbol %llu (%s): in section %u of %u", (unsigned long long)i,
-				     elfcheck_text(sym_name(c, &sym)).s, sym.st_shndx, c->nr_sec);
+		return btf_elfcheck_fail(
+			c, "symbol %llu (%s): in section %u of %u", (unsigned long long)i,
+			btf_elfcheck_text(sym_name(c, &sym)).s, sym.st_shndx, c->nr_sec);
 	s = &c->sec[sym.st_shndx];
 	if (sym.st_value > s->size || sym.st_size > s->size - sym.st_value)
-		return elfcheck_fail(c, "symbol %llu (%s): 0x%llx bytes at 0x%llx of section %u (%s), which has 0x%llx",
-				     (unsigned long long)i, elfcheck_text(sym_name(c, &sym)).s,
-				     (unsigned long long)sym.st_size, (unsigned long long)sym.st_value, sym.st_shndx,
-				     elfcheck_text(s->name).s, (unsigned long long)s->size);
+		return btf_elfcheck_fail(
+			c,
+			"symbol %llu (%s): 0x%llx bytes at 0x%llx of section %u (%s), "
+			"which has 0x%llx",
+			(unsigned long long)i, btf_elfcheck_text(sym_name(c, &sym)).s,
+			(unsigned long long)sym.st_size, (unsigned long long)sym.st_value,
+			sym.st_shndx, btf_elfcheck_text(s->name).s, (unsigned long long)s->size);
 	if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && is_code(s)) {
 		if (sym.st_value % INSN_SIZE || sym.st_size % INSN_SIZE)
-			return fail_sym(c, i, &sym, "function does not begin and end at an instruction");
+			return fail_sym(c, i, &sym,
+					"function does not begin and end at an instruction");
 		if (!sym.st_size)
 			return fail_sym(c, i, &sym, "function without instructions");
 	}
@@ -349,9 +374,11 @@ static int check_symbols(struct elfcheck *c)
 	int err = 0;
 
 	if (!c->symtab)
-		return elfcheck_fail(c, "no symbol table: programs and maps cannot be told apart");
+		return btf_elfcheck_fail(c,
+					 "no symbol table: programs and maps cannot be told apart");
 	if (c->strtab[c->strtab_size - 1])
-		return fail_sec(c, c->sec[c->symtab].link, "the string table is not NUL-terminated");
+		return fail_sec(c, c->sec[c->symtab].link,
+				"the string table is not NUL-terminated");
 	for (i = 1; i < c->nr_syms && !err; i++)
 		err = check_symbol(c, i);
 	return err;
@@ -382,8 +409,8 @@ static int fail_rel(struct elfcheck *c, u32 sec, u64 i, const char *fmt, unsigne
 	struct strbuf what = STRBUF_INIT;
 
 	strbuf_printf(&what, fmt, a, b);
-	elfcheck_fail(c, "relocation %llu of section %u (%s): %s", (unsigned long long)i, sec,
-		      elfcheck_text(c->sec[sec].name).s, strbuf_str(&what));
+	btf_elfcheck_fail(c, "relocation %llu of section %u (%s): %s", (unsigned long long)i, sec,
+			  btf_elfcheck_text(c->sec[sec].name).s, strbuf_str(&what));
 	strbuf_fini(&what);
 	return -EINVAL;
 }
@@ -399,12 +426,14 @@ static int check_relocation(struct elfcheck *c, u32 sec, u64 i)
 	if (!width)
 		return fail_rel(c, sec, i, "type %llu is none of BPF's", ELF64_R_TYPE(r.r_info), 0);
 	if (ELF64_R_SYM(r.r_info) >= c->nr_syms)
-		return fail_rel(c, sec, i, "symbol %llu of %llu", ELF64_R_SYM(r.r_info), c->nr_syms);
+		return fail_rel(c, sec, i, "symbol %llu of %llu", ELF64_R_SYM(r.r_info),
+				c->nr_syms);
 	if (r.r_offset > target->size || width > target->size - r.r_offset)
-		return fail_rel(c, sec, i, "at offset 0x%llx of a section of 0x%llx bytes", r.r_offset,
-				target->size);
+		return fail_rel(c, sec, i, "at offset 0x%llx of a section of 0x%llx bytes",
+				r.r_offset, target->size);
 	if (is_code(target) && r.r_offset % INSN_SIZE)
-		return fail_rel(c, sec, i, "at offset 0x%llx, which is inside an instruction", r.r_offset, 0);
+		return fail_rel(c, sec, i, "at offset 0x%llx, which is inside an instruction",
+				r.r_offset, 0);
 	return 0;
 }
 
@@ -421,11 +450,12 @@ static int check_relocations(struct elfcheck *c, u32 sec)
 	if (s->link != c->symtab)
 		return fail_sec(c, sec, "relocations do not refer to the symbol table");
 	if (!s->info || s->info >= c->nr_sec)
-		return elfcheck_fail(c, "section %u (%s): relocates section %u of %u", sec,
-				     elfcheck_text(s->name).s, s->info, c->nr_sec);
+		return btf_elfcheck_fail(c, "section %u (%s): relocates section %u of %u", sec,
+					 btf_elfcheck_text(s->name).s, s->info, c->nr_sec);
 	if (c->sec[s->info].type == SHT_NOBITS || c->sec[s->info].type == SHT_NULL)
 		return fail_sec(c, sec, "relocates a section without data");
-	/* Compressed debug information is relocated after it was expanded; its offsets say nothing about these bytes. */
+	/* Compressed debug information is relocated after it was expanded; its offsets say nothing
+	 * about these bytes. */
 	if (c->sec[s->info].flags & SHF_COMPRESSED)
 		return 0;
 	for (i = 0; i < s->size / sizeof(Elf64_Rel) && !err; i++)
@@ -447,12 +477,12 @@ static int check_all(struct elfcheck *c)
 	for (i = 1; !err && i < c->nr_sec; i++)
 		if (c->sec[i].type == SHT_REL)
 			err = check_relocations(c, i);
-	return err ? err : elfcheck_btf_sections(c);
+	return err ? err : btf_elfcheck_btf_sections(c);
 }
 
 int btf_elfcheck(const void *data, size_t size, struct strbuf *reason)
 {
-	struct elfcheck c = { .data = data, .size = size, .reason = reason };
+	struct elfcheck c = {.data = data, .size = size, .reason = reason};
 	int err = check_all(&c);
 
 	if (err == -ENOMEM && reason && !reason->len)

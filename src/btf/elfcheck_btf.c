@@ -2,10 +2,11 @@
 /*
  * The .BTF and .BTF.ext sections of an object, before libbpf reads them.
  *
- * This is less than btf_parse() asks and must be: a compiler leaves section sizes and variable offsets to the loader and
- * writes external functions and variables, which no BTF_LOAD takes. What is held here is what a reader relies on: bounds,
- * names and ids that exist, references of the right kind, and no type that leads back to itself other than through a
- * pointer, a function or a struct's pointer.
+ * This is less than btf_parse() asks and must be: a compiler leaves section sizes and variable
+ * offsets to the loader and writes external functions and variables, which no BTF_LOAD takes. What
+ * is held here is what a reader relies on: bounds, names and ids that exist, references of the
+ * right kind, and no type that leads back to itself other than through a pointer, a function or a
+ * struct's pointer.
  */
 #include <errno.h>
 #include <linux/btf.h>
@@ -26,7 +27,7 @@ struct btf_sec {
 	u32 nr;	  /* highest id */
 };
 
-#define FAIL(b, ...) elfcheck_fail((b)->c, "section .BTF: " __VA_ARGS__)
+#define FAIL(b, ...) btf_elfcheck_fail((b)->c, "section .BTF: " __VA_ARGS__)
 
 static const struct btf_type *type_at(const struct btf_sec *b, u32 id)
 {
@@ -44,7 +45,8 @@ static int check_btf_header(struct btf_sec *b, const u8 *data, u64 size, struct 
 	u64 room;
 
 	if (size < sizeof(*h))
-		return FAIL(b, "%llu bytes, its header has %zu", (unsigned long long)size, sizeof(*h));
+		return FAIL(b, "%llu bytes, its header has %zu", (unsigned long long)size,
+			    sizeof(*h));
 	memcpy(h, data, sizeof(*h));
 	if (h->magic != BTF_MAGIC)
 		return FAIL(b, "magic 0x%x, must be 0x%x", h->magic, BTF_MAGIC);
@@ -82,12 +84,14 @@ static int split_types(struct btf_sec *b)
 		t = (const struct btf_type *)(b->types + at);
 		if (!btf_kind(t) || btf_kind(t) > BTF_KIND_MAX)
 			return FAIL(b, "type %u: kind %u is not known", b->nr + 1, btf_kind(t));
-		need = btf_kinds[btf_kind(t)].fixed_size + btf_kinds[btf_kind(t)].entry_size * btf_vlen(t);
+		need = btf_kinds[btf_kind(t)].fixed_size +
+		       btf_kinds[btf_kind(t)].entry_size * btf_vlen(t);
 		if (b->types_len - at - sizeof(*t) < need)
-			return FAIL(b, "type %u (%s) is cut off", b->nr + 1, btf_kind_name(btf_kind(t)));
+			return FAIL(b, "type %u (%s) is cut off", b->nr + 1,
+				    btf_kind_name(btf_kind(t)));
 		if (t->name_off >= b->str_len)
-			return FAIL(b, "type %u: name at 0x%x, the strings end at 0x%x", b->nr + 1, t->name_off,
-				    b->str_len);
+			return FAIL(b, "type %u: name at 0x%x, the strings end at 0x%x", b->nr + 1,
+				    t->name_off, b->str_len);
 		if (b->nr == cap) {
 			cap = cap ? 2 * cap : 256;
 			off = realloc(b->off, cap * sizeof(*off));
@@ -108,8 +112,10 @@ static int check_ref(struct btf_sec *b, u32 id, u32 to)
 
 static int check_entry_name(struct btf_sec *b, u32 id, u32 name_off)
 {
-	return name_off < b->str_len ? 0 : FAIL(b, "type %u: an entry's name at 0x%x, the strings end at 0x%x", id,
-						name_off, b->str_len);
+	return name_off < b->str_len
+		       ? 0
+		       : FAIL(b, "type %u: an entry's name at 0x%x, the strings end at 0x%x", id,
+			      name_off, b->str_len);
 }
 
 /* All kinds of entries begin with a name, a section's with a type; a second word may be a type. */
@@ -124,12 +130,14 @@ static int check_entries(struct btf_sec *b, u32 id, const struct btf_type *t)
 
 		if (kind == BTF_KIND_DATASEC) {
 			err = check_ref(b, id, word[0]);
-			if (!err && kind_at(b, word[0]) != BTF_KIND_VAR && kind_at(b, word[0]) != BTF_KIND_FUNC)
+			if (!err && kind_at(b, word[0]) != BTF_KIND_VAR &&
+			    kind_at(b, word[0]) != BTF_KIND_FUNC)
 				err = FAIL(b, "type %u: section entry %u is no variable", id, i);
 			continue;
 		}
 		err = check_entry_name(b, id, word[0]);
-		if (!err && (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION || kind == BTF_KIND_FUNC_PROTO))
+		if (!err && (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION ||
+			     kind == BTF_KIND_FUNC_PROTO))
 			err = check_ref(b, id, word[1]);
 	}
 	return err;
@@ -156,7 +164,8 @@ static int check_type_refs(struct btf_sec *b, u32 id)
 	case BTF_KIND_FUNC:
 		err = check_ref(b, id, t->type);
 		if (!err && kind_at(b, t->type) != BTF_KIND_FUNC_PROTO)
-			err = FAIL(b, "type %u: the function's type %u is no prototype", id, t->type);
+			err = FAIL(b, "type %u: the function's type %u is no prototype", id,
+				   t->type);
 		return err;
 	case BTF_KIND_ARRAY:
 		err = check_ref(b, id, btf_array(t)->type);
@@ -175,7 +184,8 @@ static bool part_of(const struct btf_sec *b, u32 id, u32 i, u32 *ret_part)
 		return i < btf_vlen(t);
 	}
 	*ret_part = btf_kind(t) == BTF_KIND_ARRAY ? btf_array(t)->type : t->type;
-	return !i && (btf_kind(t) == BTF_KIND_ARRAY || btf_is_modifier(t) || btf_kind(t) == BTF_KIND_VAR);
+	return !i &&
+	       (btf_kind(t) == BTF_KIND_ARRAY || btf_is_modifier(t) || btf_kind(t) == BTF_KIND_VAR);
 }
 
 struct part_frame {
@@ -184,7 +194,8 @@ struct part_frame {
 
 enum { SEEN = 1, FINISHED = 2 };
 
-/* Depth first over what types are made of, each type once. The stack is at most as deep as there are types. */
+/* Depth first over what types are made of, each type once. The stack is at most as deep as there
+ * are types. */
 static int check_rings(struct btf_sec *b)
 {
 	struct part_frame *stack = malloc((size_t)b->nr * sizeof(*stack));
@@ -198,7 +209,7 @@ static int check_rings(struct btf_sec *b)
 		if (state[id])
 			continue;
 		state[id] = SEEN;
-		stack[0] = (struct part_frame){ id, 0 };
+		stack[0] = (struct part_frame){id, 0};
 		for (depth = 1; depth && !err;) {
 			struct part_frame *f = &stack[depth - 1];
 
@@ -206,12 +217,13 @@ static int check_rings(struct btf_sec *b)
 				state[f->id] = FINISHED;
 				depth--;
 			} else if (!part) {
-				continue; /* void; a member of that type is the kernel's to refuse */
+				continue; /* void; a member of that type is the kernel's to refuse
+					   */
 			} else if (state[part] == SEEN) {
 				err = FAIL(b, "type %u is part of itself", part);
 			} else if (!state[part]) {
 				state[part] = SEEN;
-				stack[depth++] = (struct part_frame){ part, 0 };
+				stack[depth++] = (struct part_frame){part, 0};
 			}
 		}
 	}
@@ -241,7 +253,7 @@ static int check_btf(struct btf_sec *b, const u8 *data, u64 size)
 }
 
 #undef FAIL
-#define FAIL(b, ...) elfcheck_fail((b)->c, "section .BTF.ext: " __VA_ARGS__)
+#define FAIL(b, ...) btf_elfcheck_fail((b)->c, "section .BTF.ext: " __VA_ARGS__)
 
 /* One of the three tables of .BTF.ext. */
 struct ext_table {
@@ -253,7 +265,9 @@ struct ext_table {
 
 static int check_func_rec(struct btf_sec *b, const u32 *rec)
 {
-	return kind_at(b, rec[1]) == BTF_KIND_FUNC ? 0 : FAIL(b, "func_info: type %u is no function", rec[1]);
+	return kind_at(b, rec[1]) == BTF_KIND_FUNC
+		       ? 0
+		       : FAIL(b, "func_info: type %u is no function", rec[1]);
 }
 
 static int check_line_rec(struct btf_sec *b, const u32 *rec)
@@ -269,19 +283,20 @@ static int check_core_rec(struct btf_sec *b, const u32 *rec)
 	if (!rec[1] || rec[1] > b->nr)
 		return FAIL(b, "core_relo: type %u of %u", rec[1], b->nr);
 	if (rec[2] >= b->str_len)
-		return FAIL(b, "core_relo: access string at 0x%x, the strings end at 0x%x", rec[2], b->str_len);
+		return FAIL(b, "core_relo: access string at 0x%x, the strings end at 0x%x", rec[2],
+			    b->str_len);
 	return 0;
 }
 
 static const struct ext_table ext_tables[] = {
-	{ "func_info", 8, 8, check_func_rec },
-	{ "line_info", 16, 16, check_line_rec },
-	{ "core_relo", 24, 16, check_core_rec },
+	{"func_info", 8, 8, check_func_rec},
+	{"line_info", 16, 16, check_line_rec},
+	{"core_relo", 24, 16, check_core_rec},
 };
 
 /* The records of one section, nr of them from data. */
-static int check_ext_records(struct btf_sec *b, const struct ext_table *tab, const u8 *data, u32 nr, u32 rec_size,
-			     const struct elf_sec *s)
+static int check_ext_records(struct btf_sec *b, const struct ext_table *tab, const u8 *data, u32 nr,
+			     u32 rec_size, const struct elf_sec *s)
 {
 	u32 rec[4] = {}, i;
 	int err = 0;
@@ -289,8 +304,11 @@ static int check_ext_records(struct btf_sec *b, const struct ext_table *tab, con
 	for (i = 0; !err && i < nr; i++, data += rec_size) {
 		memcpy(rec, data, tab->min_rec);
 		if (rec[0] % 8 || rec[0] >= s->size)
-			return FAIL(b, "%s %u: instruction offset 0x%x of section %s, which has 0x%llx bytes",
-				    tab->name, i, rec[0], elfcheck_text(s->name).s, (unsigned long long)s->size);
+			return FAIL(b,
+				    "%s %u: instruction offset 0x%x of section %s, which has "
+				    "0x%llx bytes",
+				    tab->name, i, rec[0], btf_elfcheck_text(s->name).s,
+				    (unsigned long long)s->size);
 		err = tab->check(b, rec);
 	}
 	return err;
@@ -318,14 +336,14 @@ static int check_ext_table(struct btf_sec *b, const struct ext_table *tab, const
 		data += sizeof(head);
 		len -= sizeof(head);
 		if (head[0] >= b->str_len)
-			return FAIL(b, "%s: section name at 0x%x, the strings end at 0x%x", tab->name, head[0],
-				    b->str_len);
+			return FAIL(b, "%s: section name at 0x%x, the strings end at 0x%x",
+				    tab->name, head[0], b->str_len);
 		if (!head[1] || head[1] > len / rec_size)
 			return FAIL(b, "%s: %u records in %u bytes", tab->name, head[1], len);
-		sec = elfcheck_find(b->c, b->strings + head[0]);
+		sec = btf_elfcheck_find(b->c, b->strings + head[0]);
 		if (!sec)
 			return FAIL(b, "%s: there is no section %s", tab->name,
-				    elfcheck_text(b->strings + head[0]).s);
+				    btf_elfcheck_text(b->strings + head[0]).s);
 		err = check_ext_records(b, tab, data, head[1], rec_size, &b->c->sec[sec]);
 		data += head[1] * rec_size;
 		len -= head[1] * rec_size;
@@ -349,7 +367,8 @@ static int check_ext(struct btf_sec *b, const u8 *data, u64 size)
 	if (h.flags)
 		return FAIL(b, "flags 0x%x are not known", h.flags);
 	if (h.hdr_len < 24 || h.hdr_len > size)
-		return FAIL(b, "header length %u in a section of %llu bytes", h.hdr_len, (unsigned long long)size);
+		return FAIL(b, "header length %u in a section of %llu bytes", h.hdr_len,
+			    (unsigned long long)size);
 	for (i = 0; !err && i < ARRAY_SIZE(ext_tables); i++) {
 		const struct ext_table *tab = &ext_tables[i];
 		u64 room = size - h.hdr_len;
@@ -359,24 +378,24 @@ static int check_ext(struct btf_sec *b, const u8 *data, u64 size)
 			break;
 		memcpy(place, data + tab->off_field, sizeof(place));
 		if (place[0] % 4 || place[0] > room || place[1] > room - place[0])
-			return FAIL(b, "%s: 0x%x bytes at 0x%x of 0x%llx", tab->name, place[1], place[0],
-				    (unsigned long long)room);
+			return FAIL(b, "%s: 0x%x bytes at 0x%x of 0x%llx", tab->name, place[1],
+				    place[0], (unsigned long long)room);
 		err = check_ext_table(b, tab, data + h.hdr_len + place[0], place[1]);
 	}
 	return err;
 }
 
-int elfcheck_btf_sections(struct elfcheck *c)
+int btf_elfcheck_btf_sections(struct elfcheck *c)
 {
-	u32 btf = elfcheck_find(c, ".BTF"), ext = elfcheck_find(c, ".BTF.ext");
-	struct btf_sec b = { .c = c };
+	u32 btf = btf_elfcheck_find(c, ".BTF"), ext = btf_elfcheck_find(c, ".BTF.ext");
+	struct btf_sec b = {.c = c};
 	int err = 0;
 
 	/* Without types libbpf does not look at .BTF.ext. */
 	if (!btf)
 		return 0;
 	if (!c->sec[btf].data)
-		return elfcheck_fail(c, "section .BTF: no data");
+		return btf_elfcheck_fail(c, "section .BTF: no data");
 	err = check_btf(&b, c->sec[btf].data, c->sec[btf].size);
 	if (!err && ext && !c->sec[ext].data)
 		err = FAIL(&b, "no data");

@@ -23,27 +23,29 @@ struct elfcheck {
 	struct elf_sec *sec; /* nr_sec entries, [0] unused */
 	u32 nr_sec, shstrndx;
 	u64 shoff;
-	u32 *by_name;	/* indexes of sections 1.., sorted by name, then by index */
-	u32 symtab;	/* section index; 0: none */
+	u32 *by_name; /* indexes of sections 1.., sorted by name, then by index */
+	u32 symtab;   /* section index; 0: none */
 	const u8 *syms;
 	u64 nr_syms;
 	u64 strtab_size;
 	const char *strtab;
 };
 
-/* Sets the reason once, and returns -EINVAL. Text from the file goes through elfcheck_text(). */
-int elfcheck_fail(struct elfcheck *c, const char *fmt, ...) __printf_like(2, 3);
+/*
+ * Sets the reason once, and returns -EINVAL. Text from the file goes through btf_elfcheck_text().
+ */
+int btf_elfcheck_fail(struct elfcheck *c, const char *fmt, ...) __printf_like(2, 3);
 
 /* A name made fit for a line of text: at most 63 characters, others than printable ASCII as '?'. */
 struct elf_text {
 	char s[64];
 };
-struct elf_text elfcheck_text(const char *name);
+struct elf_text btf_elfcheck_text(const char *name);
 
 /* First section of that name; 0: none. */
-u32 elfcheck_find(const struct elfcheck *c, const char *name);
+u32 btf_elfcheck_find(const struct elfcheck *c, const char *name);
 
 /* elfcheck_btf.c: sections .BTF and .BTF.ext, if they are there. */
-int elfcheck_btf_sections(struct elfcheck *c);
+int btf_elfcheck_btf_sections(struct elfcheck *c);
 
 #endif

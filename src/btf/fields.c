@@ -2,10 +2,11 @@
 /*
  * Special fields of map values and of program structs.
  *
- * A field is found by the name of its struct type ("bpf_spin_lock") or, for pointers, by a type tag ("kptr"). The search
- * goes into nested structs and arrays; an array repeats what its element holds, which only pointers, lists and trees may
- * be. The depth is bounded by Linux's limit of 32. A tree of empty structs of that depth could still be passed 2^32 times,
- * so a struct found to hold nothing is remembered with its height, and the members looked at have a budget.
+ * A field is found by the name of its struct type ("bpf_spin_lock") or, for pointers, by a type tag
+ * ("kptr"). The search goes into nested structs and arrays; an array repeats what its element
+ * holds, which only pointers, lists and trees may be. The depth is bounded by Linux's limit of 32.
+ * A tree of empty structs of that depth could still be passed 2^32 times, so a struct found to hold
+ * nothing is remembered with its height, and the members looked at have a budget.
  */
 #include "btf/fields.h"
 
@@ -17,30 +18,30 @@
 
 struct field_row {
 	enum btf_field_kind kind;
-	const char *name;  /* of the struct; for pointers the type tag */
-	u32 size, align;   /* bytes */
-	bool once;	   /* at most one among the members of a struct */
-	bool repeatable;   /* may lie in an array */
+	const char *name; /* of the struct; for pointers the type tag */
+	u32 size, align;  /* bytes */
+	bool once;	  /* at most one among the members of a struct */
+	bool repeatable;  /* may lie in an array */
 };
 
 static const struct field_row rows[] = {
-	{ BTF_FIELD_SPIN_LOCK, "bpf_spin_lock", 4, 4, true, false },
-	{ BTF_FIELD_RES_SPIN_LOCK, "bpf_res_spin_lock", 4, 4, true, false },
-	{ BTF_FIELD_TIMER, "bpf_timer", 16, 8, true, false },
-	{ BTF_FIELD_WORKQUEUE, "bpf_wq", 16, 8, true, false },
-	{ BTF_FIELD_TASK_WORK, "bpf_task_work", 8, 8, true, false },
-	{ BTF_FIELD_LIST_HEAD, "bpf_list_head", 16, 8, false, true },
-	{ BTF_FIELD_LIST_NODE, "bpf_list_node", 24, 8, false, false },
-	{ BTF_FIELD_RB_ROOT, "bpf_rb_root", 16, 8, false, true },
-	{ BTF_FIELD_RB_NODE, "bpf_rb_node", 32, 8, false, false },
-	{ BTF_FIELD_REFCOUNT, "bpf_refcount", 4, 4, false, false },
+	{BTF_FIELD_SPIN_LOCK, "bpf_spin_lock", 4, 4, true, false},
+	{BTF_FIELD_RES_SPIN_LOCK, "bpf_res_spin_lock", 4, 4, true, false},
+	{BTF_FIELD_TIMER, "bpf_timer", 16, 8, true, false},
+	{BTF_FIELD_WORKQUEUE, "bpf_wq", 16, 8, true, false},
+	{BTF_FIELD_TASK_WORK, "bpf_task_work", 8, 8, true, false},
+	{BTF_FIELD_LIST_HEAD, "bpf_list_head", 16, 8, false, true},
+	{BTF_FIELD_LIST_NODE, "bpf_list_node", 24, 8, false, false},
+	{BTF_FIELD_RB_ROOT, "bpf_rb_root", 16, 8, false, true},
+	{BTF_FIELD_RB_NODE, "bpf_rb_node", 32, 8, false, false},
+	{BTF_FIELD_REFCOUNT, "bpf_refcount", 4, 4, false, false},
 };
 
 static const struct field_row pointer_rows[] = {
-	{ BTF_FIELD_KPTR_UNREF, "kptr_untrusted", 8, 8, false, true },
-	{ BTF_FIELD_KPTR_REF, "kptr", 8, 8, false, true },
-	{ BTF_FIELD_KPTR_PERCPU, "percpu_kptr", 8, 8, false, true },
-	{ BTF_FIELD_UPTR, "uptr", 8, 8, false, true },
+	{BTF_FIELD_KPTR_UNREF, "kptr_untrusted", 8, 8, false, true},
+	{BTF_FIELD_KPTR_REF, "kptr", 8, 8, false, true},
+	{BTF_FIELD_KPTR_PERCPU, "percpu_kptr", 8, 8, false, true},
+	{BTF_FIELD_UPTR, "uptr", 8, 8, false, true},
 };
 
 #define POINTER_KINDS (BTF_FIELD_KPTR | BTF_FIELD_UPTR)
@@ -61,9 +62,10 @@ struct found {
 struct search {
 	const struct btf *btf;
 	u32 mask;
-	u32 budget;   /* members that may still be looked at */
-	u8 *plain;    /* by id: 0 unknown, else 1 + levels of structs below one that holds nothing special */
-	u32 deepest;  /* level reached since it was last set */
+	u32 budget;  /* members that may still be looked at */
+	u8 *plain;   /* by id: 0 unknown, else 1 + levels of structs below one that holds nothing
+			special */
+	u32 deepest; /* level reached since it was last set */
 	u32 cnt;
 	struct found out[BTF_FIELDS_MAX];
 };
@@ -108,18 +110,20 @@ static const struct field_row *row_by_name(const char *name, u32 mask)
 	return NULL;
 }
 
-static int add_field(struct search *s, enum btf_field_kind kind, u32 off, u32 type_id, const char *node)
+static int add_field(struct search *s, enum btf_field_kind kind, u32 off, u32 type_id,
+		     const char *node)
 {
 	if (s->cnt == BTF_FIELDS_MAX)
 		return -E2BIG;
 	s->out[s->cnt++] = (struct found){
-		.field = { .kind = kind, .off = off, .size = row_of(kind)->size, .type_id = type_id },
+		.field = {.kind = kind, .off = off, .size = row_of(kind)->size, .type_id = type_id},
 		.node = node,
 	};
 	return 1;
 }
 
-/* Fields first.. were found in one element of size bytes: adds those of the nelems - 1 others. 0 or -errno. */
+/* Fields first.. were found in one element of size bytes: adds those of the nelems - 1 others. 0 or
+ * -errno. */
 static int repeat_fields(struct search *s, u32 first, u32 nelems, u32 size)
 {
 	u32 n = s->cnt - first, i, k;
@@ -140,7 +144,8 @@ static int repeat_fields(struct search *s, u32 first, u32 nelems, u32 size)
 	return 0;
 }
 
-/* A pointer with a type tag. 0: an ordinary one; 1: added; or -errno, also for a tag that is none of these. */
+/* A pointer with a type tag. 0: an ordinary one; 1: added; or -errno, also for a tag that is none
+ * of these. */
 static int find_pointer(struct search *s, const struct btf_type *t, u32 off)
 {
 	const struct btf *btf = s->btf;
@@ -171,7 +176,8 @@ static int find_pointer(struct search *s, const struct btf_type *t, u32 off)
 }
 
 /* "contains:STRUCT:FIELD" on a list or tree: which struct it holds. 1 or -errno. */
-static int find_root(struct search *s, enum btf_field_kind kind, u32 owner_id, s32 component, u32 off)
+static int find_root(struct search *s, enum btf_field_kind kind, u32 owner_id, s32 component,
+		     u32 off)
 {
 	const char *what = btf_tag_value(s->btf, owner_id, component, "contains:");
 	const char *colon = what ? strchr(what, ':') : NULL;
@@ -232,7 +238,8 @@ static int find_named(struct search *s, const struct field_row *row, const struc
 	return add_field(s, row->kind, p->off, 0, NULL);
 }
 
-/* One member or variable of type id. seen: kinds its struct has had. Adds what it holds; 0 or -errno. */
+/* One member or variable of type id. seen: kinds its struct has had. Adds what it holds; 0 or
+ * -errno. */
 static int find_one(struct search *s, u32 id, const struct place *p, u32 *seen)
 {
 	const struct btf_type *t = btf_type_at(s->btf, id);
@@ -277,7 +284,7 @@ static int find_in_struct(struct search *s, u32 id, u32 base_off, u32 level)
 	int err = 0;
 
 	for (i = 0; !err && i < btf_vlen(t); i++) {
-		struct place p = { .owner_id = id, .component = i, .level = level };
+		struct place p = {.owner_id = id, .component = i, .level = level};
 
 		bit = btf_member_bit_offset(t, m + i);
 		if (bit % 8)
@@ -298,15 +305,19 @@ static int find_in_datasec(struct search *s, const struct btf_type *t)
 	int err = 0;
 
 	for (i = 0; !err && i < btf_vlen(t); i++) {
-		struct place p = { .owner_id = v[i].type, .component = -1, .off = v[i].offset, .local_off = v[i].offset,
-				   .want_size = v[i].size };
+		struct place p = {.owner_id = v[i].type,
+				  .component = -1,
+				  .off = v[i].offset,
+				  .local_off = v[i].offset,
+				  .want_size = v[i].size};
 
 		err = find_one(s, btf_type_at(s->btf, v[i].type)->type, &p, &seen);
 	}
 	return err;
 }
 
-/* The node a list or tree hangs its elements on: a field of the element of the right kind. 0 or -errno. */
+/* The node a list or tree hangs its elements on: a field of the element of the right kind. 0 or
+ * -errno. */
 static int find_node(const struct btf *btf, struct btf_field *f, const char *name)
 {
 	const struct field_row *row =
@@ -322,8 +333,8 @@ static int find_node(const struct btf *btf, struct btf_field *f, const char *nam
 			return -EINVAL;
 		n = btf_type_at(btf, m->type);
 		bit = btf_member_bit_offset(t, m);
-		if (btf_kind(n) != BTF_KIND_STRUCT || strcmp(btf_type_name(btf, m->type), row->name) ||
-		    bit % (8 * row->align))
+		if (btf_kind(n) != BTF_KIND_STRUCT ||
+		    strcmp(btf_type_name(btf, m->type), row->name) || bit % (8 * row->align))
 			return -EINVAL;
 		f->node_off = bit / 8;
 	}
@@ -353,7 +364,8 @@ static int check_together(struct search *s, u32 value_size)
 		return -EINVAL;
 	if ((kinds & ROOT_KINDS) && !(kinds & (BTF_FIELD_SPIN_LOCK | BTF_FIELD_RES_SPIN_LOCK)))
 		return -EINVAL;
-	if ((kinds & BTF_FIELD_LIST_NODE) && (kinds & BTF_FIELD_RB_NODE) && !(kinds & BTF_FIELD_REFCOUNT))
+	if ((kinds & BTF_FIELD_LIST_NODE) && (kinds & BTF_FIELD_RB_NODE) &&
+	    !(kinds & BTF_FIELD_REFCOUNT))
 		return -EINVAL;
 	return 0;
 }
@@ -395,7 +407,8 @@ static int search_type(struct search *s, u32 type_id, u32 value_size, struct btf
 	return 0;
 }
 
-int btf_parse_fields(const struct btf *btf, u32 type_id, u32 mask, u32 value_size, struct btf_fields *ret)
+int btf_parse_fields(const struct btf *btf, u32 type_id, u32 mask, u32 value_size,
+		     struct btf_fields *ret)
 {
 	struct search s;
 	int err = search_init(&s, btf, mask);
@@ -407,8 +420,8 @@ int btf_parse_fields(const struct btf *btf, u32 type_id, u32 mask, u32 value_siz
 }
 
 /*
- * Marks the types whose being a member makes a struct one that programs can allocate: special structs and kptrs.
- * False: there are none.
+ * Marks the types whose being a member makes a struct one that programs can allocate: special
+ * structs and kptrs. False: there are none.
  */
 static bool find_marks(struct search *s, u8 *marks)
 {
@@ -419,7 +432,9 @@ static bool find_marks(struct search *s, u8 *marks)
 	s32 id;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		id = rows[i].kind & kinds ? btf_find_by_name_kind(s->btf, rows[i].name, BTF_KIND_STRUCT) : 0;
+		id = rows[i].kind & kinds
+			     ? btf_find_by_name_kind(s->btf, rows[i].name, BTF_KIND_STRUCT)
+			     : 0;
 		if (id > 0)
 			marks[id] = any = true;
 	}
@@ -445,8 +460,9 @@ static bool has_marked_member(const struct btf_type *t, const u8 *marks)
 }
 
 /*
- * What a list or tree holds must be a struct programs can allocate; and if f's owner is itself an element of one, it must
- * not hold lists or trees again, or elements could own each other. 0, -EFAULT, -ELOOP.
+ * What a list or tree holds must be a struct programs can allocate; and if f's owner is itself an
+ * element of one, it must not hold lists or trees again, or elements could own each other. 0,
+ * -EFAULT, -ELOOP.
  */
 static int check_ownership(struct search *s, const struct btf_fields *f, const u8 *marks)
 {
@@ -485,7 +501,8 @@ static int check_marked_structs(struct search *s, const u8 *marks)
 		if (btf_kind(t) != BTF_KIND_STRUCT || !has_marked_member(t, marks))
 			continue;
 		err = search_type(s, id, t->size, &f);
-		/* Such a member that is not special after all, say of the wrong size, is one too many. */
+		/* Such a member that is not special after all, say of the wrong size, is one too
+		 * many. */
 		if (!err && !f.cnt)
 			err = -EFAULT;
 	}
@@ -537,7 +554,8 @@ static bool is_u32(const struct btf_type *t)
 }
 
 /* key is void if none was given. */
-static int check_key(const struct btf_map_kv *kv, const struct btf_type *key, const struct btf_type *value)
+static int check_key(const struct btf_map_kv *kv, const struct btf_type *key,
+		     const struct btf_type *value)
 {
 	switch (kv->key_rule) {
 	case BTF_KEY_ANY:
@@ -545,7 +563,8 @@ static int check_key(const struct btf_map_kv *kv, const struct btf_type *key, co
 	case BTF_KEY_INT_FD:
 		return is_u32(key) ? 0 : -EINVAL;
 	case BTF_KEY_U32:
-		if (btf_kind(key) == BTF_KIND_UNKN && kv->max_entries == 1 && btf_kind(value) == BTF_KIND_DATASEC)
+		if (btf_kind(key) == BTF_KIND_UNKN && kv->max_entries == 1 &&
+		    btf_kind(value) == BTF_KIND_DATASEC)
 			return 0;
 		return is_u32(key) ? 0 : -EINVAL;
 	case BTF_KEY_REFUSED:
@@ -554,8 +573,8 @@ static int check_key(const struct btf_map_kv *kv, const struct btf_type *key, co
 	return -LINUX_ENOTSUPP;
 }
 
-int btf_check_map_kv(const struct btf *btf, const struct btf_map_kv *kv, struct btf_fields *ret_fields,
-		     int *ret_fields_err)
+int btf_check_map_kv(const struct btf *btf, const struct btf_map_kv *kv,
+		     struct btf_fields *ret_fields, int *ret_fields_err)
 {
 	u32 key_id = kv->key_id, value_id = kv->value_id, size;
 	const struct btf_type *key = btf_type_at(btf, 0), *value;

@@ -32,9 +32,10 @@ enum btf_field_kind {
 
 struct btf_field {
 	enum btf_field_kind kind;
-	u32 off, size;	/* bytes */
-	u32 type_id;	/* kptr, uptr, list head, rb root: the struct pointed to or held; 0: not a struct */
-	u32 node_off;	/* list head, rb root: offset of the node inside that struct */
+	u32 off, size; /* bytes */
+	u32 type_id;   /* kptr, uptr, list head, rb root: the struct pointed to or held; 0: not a
+			  struct */
+	u32 node_off;  /* list head, rb root: offset of the node inside that struct */
 };
 
 struct btf_fields {
@@ -50,16 +51,18 @@ const char *btf_field_name(enum btf_field_kind kind);
 const struct btf_field *btf_fields_find(const struct btf_fields *f, u32 mask);
 
 /*
- * Finds the special fields (of kinds in mask) of the struct type_id, or of the variables of a DATASEC, nested structs
- * and arrays included. value_size: bytes of the value. ret->cnt may be 0.
- * 0 or -errno as Linux: E2BIG too many, or two of a kind that may be there once; EEXIST fields that overlap; EINVAL
- * badly tagged, or no struct at all; ENOENT a list or tree whose element type is not there.
+ * Finds the special fields (of kinds in mask) of the struct type_id, or of the variables of a
+ * DATASEC, nested structs and arrays included. value_size: bytes of the value. ret->cnt may be 0.
+ * 0 or -errno as Linux: E2BIG too many, or two of a kind that may be there once; EEXIST fields that
+ * overlap; EINVAL badly tagged, or no struct at all; ENOENT a list or tree whose element type is
+ * not there.
  */
-int btf_parse_fields(const struct btf *btf, u32 type_id, u32 mask, u32 value_size, struct btf_fields *ret);
+int btf_parse_fields(const struct btf *btf, u32 type_id, u32 mask, u32 value_size,
+		     struct btf_fields *ret);
 
 enum btf_key_rule {
-	BTF_KEY_ANY,	 /* sizes must agree (hash, ...) */
-	BTF_KEY_U32,	 /* an INT of 32 bits, or none with a DATASEC as value and one entry (array) */
+	BTF_KEY_ANY, /* sizes must agree (hash, ...) */
+	BTF_KEY_U32, /* an INT of 32 bits, or none with a DATASEC as value and one entry (array) */
 	BTF_KEY_INT_FD,	 /* an INT of 32 bits in any case (local storage; per-CPU array) */
 	BTF_KEY_REFUSED, /* the map type takes no BTF: -ENOTSUPP */
 };
@@ -69,17 +72,17 @@ struct btf_map_kv {
 	u32 key_size, value_size; /* of the map, bytes */
 	u32 max_entries;
 	enum btf_key_rule key_rule;
-	u32 allowed_fields;	  /* mask of kinds this map type can hold */
-	bool prog_ro_or_wo;	  /* BPF_F_RDONLY_PROG or BPF_F_WRONLY_PROG set */
+	u32 allowed_fields; /* mask of kinds this map type can hold */
+	bool prog_ro_or_wo; /* BPF_F_RDONLY_PROG or BPF_F_WRONLY_PROG set */
 };
 
 /*
- * The type checks of MAP_CREATE (call it if value_id != 0). 0 or -errno: EINVAL sizes or key type, EACCES special fields
- * in a map restricted for programs, EOPNOTSUPP a field this map type cannot hold, LINUX_ENOTSUPP.
- * *ret_fields_err is what btf_parse_fields() said: Linux creates the map even so, and refuses programs that use the
- * field; ret_fields then has cnt 0.
+ * The type checks of MAP_CREATE (call it if value_id != 0). 0 or -errno: EINVAL sizes or key type,
+ * EACCES special fields in a map restricted for programs, EOPNOTSUPP a field this map type cannot
+ * hold, LINUX_ENOTSUPP. *ret_fields_err is what btf_parse_fields() said: Linux creates the map even
+ * so, and refuses programs that use the field; ret_fields then has cnt 0.
  */
-int btf_check_map_kv(const struct btf *btf, const struct btf_map_kv *kv, struct btf_fields *ret_fields,
-		     int *ret_fields_err);
+int btf_check_map_kv(const struct btf *btf, const struct btf_map_kv *kv,
+		     struct btf_fields *ret_fields, int *ret_fields_err);
 
 #endif

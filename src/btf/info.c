@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* func_info and line_info: the tables that tie a program's instructions to its BTF and its source. */
+/*
+ * func_info and line_info: the tables that tie a program's instructions to its BTF and its source.
+ */
 #include "btf/info.h"
 
 #include <errno.h>
@@ -31,18 +33,20 @@ int btf_check_func_info_size(struct btf_log *log, u32 rec_size)
 }
 
 /* One record against the one before it (prev NULL: it is the first). 0 or -EINVAL. */
-static int check_func_record(struct btf_log *log, const struct btf *btf, const struct bpf_func_info *rec,
-			     const struct bpf_func_info *prev)
+static int check_func_record(struct btf_log *log, const struct btf *btf,
+			     const struct bpf_func_info *rec, const struct bpf_func_info *prev)
 {
 	const struct btf_type *t;
 
 	if (!prev && rec->insn_off) {
-		btf_log_printf(log, "nonzero insn_off %u for the first func info record", rec->insn_off);
+		btf_log_printf(log, "nonzero insn_off %u for the first func info record",
+			       rec->insn_off);
 		return -EINVAL;
 	}
 	if (prev && rec->insn_off <= prev->insn_off) {
-		btf_log_printf(log, "same or smaller insn offset (%u) than previous func info record (%u)",
-			       rec->insn_off, prev->insn_off);
+		btf_log_printf(
+			log, "same or smaller insn offset (%u) than previous func info record (%u)",
+			rec->insn_off, prev->insn_off);
 		return -EINVAL;
 	}
 	t = btf_type_at(btf, rec->type_id);
@@ -53,8 +57,8 @@ static int check_func_record(struct btf_log *log, const struct btf *btf, const s
 	return btf_func_proto(btf, rec->type_id) ? 0 : -EINVAL;
 }
 
-int btf_check_func_info(struct btf_log *log, const struct btf *btf, const void *recs, u32 cnt, u32 rec_size,
-			struct bpf_func_info *out, u32 *ret_rec_size)
+int btf_check_func_info(struct btf_log *log, const struct btf *btf, const void *recs, u32 cnt,
+			u32 rec_size, struct bpf_func_info *out, u32 *ret_rec_size)
 {
 	const u8 *rec = recs;
 	u32 i;
@@ -76,7 +80,8 @@ int btf_check_func_info(struct btf_log *log, const struct btf *btf, const void *
 	return err;
 }
 
-/* Whether r0 of a function of this return type can be an int: integers of a register at most, and enums. */
+/* Whether r0 of a function of this return type can be an int: integers of a register at most, and
+ * enums. */
 static bool returns_int(const struct btf *btf, const struct btf_type *proto)
 {
 	const struct btf_type *t = btf_type_skip_modifiers(btf, proto->type, NULL);
@@ -84,7 +89,8 @@ static bool returns_int(const struct btf *btf, const struct btf_type *proto)
 	return t && (btf_is_enum_any(t) || (btf_kind(t) == BTF_KIND_INT && t->size <= 8));
 }
 
-int btf_check_func_subprogs(struct btf_log *log, const struct btf *btf, const struct bpf_func_info *info, u32 cnt,
+int btf_check_func_subprogs(struct btf_log *log, const struct btf *btf,
+			    const struct bpf_func_info *info, u32 cnt,
 			    const struct btf_subprog *subs, u32 nr_subs)
 {
 	const struct btf_type *proto;
@@ -101,18 +107,21 @@ int btf_check_func_subprogs(struct btf_log *log, const struct btf *btf, const st
 		return 0;
 	}
 	if (cnt != nr_subs) {
-		btf_log_printf(log, "number of funcs in func_info doesn't match number of subprogs\n");
+		btf_log_printf(log,
+			       "number of funcs in func_info doesn't match number of subprogs\n");
 		return -EINVAL;
 	}
 	for (i = 0; i < cnt; i++) {
 		if (subs[i].start != info[i].insn_off) {
-			btf_log_printf(log, "func_info BTF section doesn't match subprog layout in BPF program\n");
+			btf_log_printf(log, "func_info BTF section doesn't match subprog layout in "
+					    "BPF program\n");
 			return -EINVAL;
 		}
 		proto = btf_func_proto(btf, info[i].type_id);
 		if (!proto)
 			return -EINVAL;
-		if (i && (subs[i].has_ld_abs || subs[i].has_tail_call) && !returns_int(btf, proto)) {
+		if (i && (subs[i].has_ld_abs || subs[i].has_tail_call) &&
+		    !returns_int(btf, proto)) {
 			btf_log_printf(log, "%s is only allowed in functions that return 'int'.\n",
 				       subs[i].has_ld_abs ? "LD_ABS" : "tail_call");
 			return -EINVAL;
@@ -140,11 +149,13 @@ struct line_check {
 	u32 *linfo_idx;
 };
 
-static int check_line_record(struct line_check *c, const struct bpf_line_info *rec, u32 i, u32 prev_off)
+static int check_line_record(struct line_check *c, const struct bpf_line_info *rec, u32 i,
+			     u32 prev_off)
 {
 	if ((i && rec->insn_off <= prev_off) || rec->insn_off >= c->prog_len) {
-		btf_log_printf(c->log, "Invalid line_info[%u].insn_off:%u (prev_offset:%u prog->len:%u)\n", i,
-			       rec->insn_off, prev_off, c->prog_len);
+		btf_log_printf(c->log,
+			       "Invalid line_info[%u].insn_off:%u (prev_offset:%u prog->len:%u)\n",
+			       i, rec->insn_off, prev_off, c->prog_len);
 		return -EINVAL;
 	}
 	/* The second half of a 16-byte instruction has opcode 0. */
@@ -152,7 +163,8 @@ static int check_line_record(struct line_check *c, const struct bpf_line_info *r
 		btf_log_printf(c->log, "Invalid insn code at line_info[%u].insn_off\n", i);
 		return -EINVAL;
 	}
-	if (!btf_name_by_offset(c->btf, rec->line_off) || !btf_name_by_offset(c->btf, rec->file_name_off)) {
+	if (!btf_name_by_offset(c->btf, rec->line_off) ||
+	    !btf_name_by_offset(c->btf, rec->file_name_off)) {
 		btf_log_printf(c->log, "Invalid line_info[%u].line_off or .file_name_off\n", i);
 		return -EINVAL;
 	}
@@ -169,11 +181,12 @@ static int check_line_record(struct line_check *c, const struct bpf_line_info *r
 	return 0;
 }
 
-int btf_check_line_info(struct btf_log *log, const struct btf *btf, const void *recs, u32 cnt, u32 rec_size,
-			const struct bpf_insn *insns, u32 prog_len, const struct btf_subprog *subs, u32 nr_subs,
-			struct bpf_line_info *out, u32 *linfo_idx, u32 *ret_rec_size)
+int btf_check_line_info(struct btf_log *log, const struct btf *btf, const void *recs, u32 cnt,
+			u32 rec_size, const struct bpf_insn *insns, u32 prog_len,
+			const struct btf_subprog *subs, u32 nr_subs, struct bpf_line_info *out,
+			u32 *linfo_idx, u32 *ret_rec_size)
 {
-	struct line_check c = { log, btf, insns, prog_len, subs, nr_subs, 0, linfo_idx };
+	struct line_check c = {log, btf, insns, prog_len, subs, nr_subs, 0, linfo_idx};
 	const u8 *rec = recs;
 	u32 i, prev_off = 0;
 	int err;
@@ -193,8 +206,8 @@ int btf_check_line_info(struct btf_log *log, const struct btf *btf, const void *
 		prev_off = out[i].insn_off;
 	}
 	if (!err && c.sub != nr_subs) {
-		btf_log_printf(log, "missing bpf_line_info for %u funcs starting from func#%u\n", nr_subs - c.sub,
-			       c.sub);
+		btf_log_printf(log, "missing bpf_line_info for %u funcs starting from func#%u\n",
+			       nr_subs - c.sub, c.sub);
 		err = -EINVAL;
 	}
 	return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One row a kind: its name in the log, what follows a type of it, how it is checked alone, how its references are followed
- * and how it may be a member. A new kind is a new row here.
+ * One row a kind: its name in the log, what follows a type of it, how it is checked alone, how its
+ * references are followed and how it may be a member. A new kind is a new row here.
  */
 #include "btf/btf_int.h"
 
@@ -68,11 +68,12 @@ static int meta_int(struct btf_env *env, const struct btf_type *t)
 
 static void details_int(struct btf_env *env, const struct btf_type *t)
 {
-	static const char *const names[] = { "(none)", "SIGNED", "CHAR", "UNKN", "BOOL" };
+	static const char *const names[] = {"(none)", "SIGNED", "CHAR", "UNKN", "BOOL"};
 	u32 data = btf_int_data(t), enc = BTF_INT_ENCODING(data);
 
-	btf_env_log(env, "size=%u bits_offset=%u nr_bits=%u encoding=%s", t->size, BTF_INT_OFFSET(data),
-		    BTF_INT_BITS(data), enc < ARRAY_SIZE(names) ? names[enc] : "UNKN");
+	btf_env_log(env, "size=%u bits_offset=%u nr_bits=%u encoding=%s", t->size,
+		    BTF_INT_OFFSET(data), BTF_INT_BITS(data),
+		    enc < ARRAY_SIZE(names) ? names[enc] : "UNKN");
 }
 
 static int meta_ref(struct btf_env *env, const struct btf_type *t)
@@ -82,7 +83,9 @@ static int meta_ref(struct btf_env *env, const struct btf_type *t)
 
 	if (err)
 		return err;
-	/* On a type tag the flag says that the text is an attribute of the compiler's, not BPF's. */
+	/*
+	 * On a type tag the flag says that the text is an attribute of the compiler's, not BPF's.
+	 */
 	if (btf_kflag(t) && btf_kind(t) != BTF_KIND_TYPE_TAG)
 		return BAD(env, t, "Invalid btf_info kind_flag");
 	if (t->type > BTF_MAX_TYPE)
@@ -152,7 +155,8 @@ static void details_array(struct btf_env *env, const struct btf_type *t)
 {
 	const struct btf_array *a = btf_array(t);
 
-	btf_env_log(env, "type_id=%u index_type_id=%u nr_elems=%u", a->type, a->index_type, a->nelems);
+	btf_env_log(env, "type_id=%u index_type_id=%u nr_elems=%u", a->type, a->index_type,
+		    a->nelems);
 }
 
 #define BAD_MEMBER(env, t, m, ...) (btf_env_log_member(env, t, m, __VA_ARGS__), -EINVAL)
@@ -168,7 +172,8 @@ static int meta_member(struct btf_env *env, const struct btf_type *t, const stru
 		return BAD_MEMBER(env, t, m, "Invalid name");
 	if (!m->type || m->type > BTF_MAX_TYPE)
 		return BAD_MEMBER(env, t, m, "Invalid type_id");
-	/* Members come by offset; equal ones are fine, for bit fields of a union's struct and for a last "char a[0]". */
+	/* Members come by offset; equal ones are fine, for bit fields of a union's struct and for a
+	 * last "char a[0]". */
 	if ((btf_kind(t) == BTF_KIND_UNION && offset) || last_offset > offset)
 		return BAD_MEMBER(env, t, m, "Invalid member bits_offset");
 	if (offset / 8 + !!(offset % 8) > t->size)
@@ -247,7 +252,8 @@ static int meta_enum64(struct btf_env *env, const struct btf_type *t)
 		if (!err && btf_log_verbose(env->log))
 			btf_env_log(env, btf_kflag(t) ? "\t%s val=%lld\n" : "\t%s val=%llu\n",
 				    btf_name_for_log(env->btf, e->name_off),
-				    (unsigned long long)e->val_lo32 | (unsigned long long)e->val_hi32 << 32);
+				    (unsigned long long)e->val_lo32 |
+					    (unsigned long long)e->val_hi32 << 32);
 	}
 	return err;
 }
@@ -271,7 +277,8 @@ static void details_func_proto(struct btf_env *env, const struct btf_type *t)
 	if (!n)
 		btf_env_log(env, "void");
 	for (i = 0; i < n; i++) {
-		/* Only the last one can stand for "...", but the log is written before that is checked. */
+		/* Only the last one can stand for "...", but the log is written before that is
+		 * checked. */
 		if (i == n - 1 && !p[i].type)
 			btf_env_log(env, "%svararg", i ? ", " : "");
 		else
@@ -348,7 +355,8 @@ static int meta_datasec(struct btf_env *env, const struct btf_type *t)
 	if (!t->name_off || !btf_name_is_section(env->btf, t->name_off))
 		return BAD(env, t, "Invalid name");
 	btf_env_log_type(env, t, NULL);
-	/* The variables do not overlap and end inside, so their sizes cannot add up to more than the section's. */
+	/* The variables do not overlap and end inside, so their sizes cannot add up to more than
+	 * the section's. */
 	for (i = 0; !err && i < btf_vlen(t); i++)
 		err = meta_vsi(env, t, v + i, &end);
 	return err;
@@ -399,47 +407,91 @@ static void details_decl_tag(struct btf_env *env, const struct btf_type *t)
 	}
 
 const struct btf_kind_ops btf_kinds[NR_BTF_KINDS] = {
-	[BTF_KIND_UNKN] = { .name = "UNKNOWN", .check_member = btf_member_check_none },
-	[BTF_KIND_INT] = { .name = "INT", .fixed_size = 4, .check_meta = meta_int, .has_size = true,
-			   .check_member = btf_member_check_int, .log_details = details_int },
-	[BTF_KIND_PTR] = { .name = "PTR", .check_meta = meta_ref, .resolve = btf_resolve_ptr,
-			   .check_member = btf_member_check_ptr, .log_details = details_ref },
-	[BTF_KIND_ARRAY] = { .name = "ARRAY", .fixed_size = sizeof(struct btf_array),
-			     .check_meta = meta_array, .resolve = btf_resolve_array,
-			     .check_member = btf_member_check_array, .log_details = details_array },
-	[BTF_KIND_STRUCT] = { .name = "STRUCT", .entry_size = sizeof(struct btf_member),
-			      .check_meta = meta_struct, .resolve = btf_resolve_struct, .has_size = true,
-			      .check_member = btf_member_check_struct, .log_details = details_sized },
-	[BTF_KIND_UNION] = { .name = "UNION", .entry_size = sizeof(struct btf_member),
-			     .check_meta = meta_struct, .resolve = btf_resolve_struct, .has_size = true,
-			     .check_member = btf_member_check_struct, .log_details = details_sized },
-	[BTF_KIND_ENUM] = { .name = "ENUM", .entry_size = sizeof(struct btf_enum), .has_size = true,
-			    .check_meta = meta_enum, .check_member = btf_member_check_enum,
-			    .log_details = details_sized },
-	[BTF_KIND_FWD] = { .name = "FWD", .check_meta = meta_fwd, .log_details = details_fwd,
-			   .check_member = btf_member_check_none },
+	[BTF_KIND_UNKN] = {.name = "UNKNOWN", .check_member = btf_member_check_none},
+	[BTF_KIND_INT] = {.name = "INT",
+			  .fixed_size = 4,
+			  .check_meta = meta_int,
+			  .has_size = true,
+			  .check_member = btf_member_check_int,
+			  .log_details = details_int},
+	[BTF_KIND_PTR] = {.name = "PTR",
+			  .check_meta = meta_ref,
+			  .resolve = btf_resolve_ptr,
+			  .check_member = btf_member_check_ptr,
+			  .log_details = details_ref},
+	[BTF_KIND_ARRAY] = {.name = "ARRAY",
+			    .fixed_size = sizeof(struct btf_array),
+			    .check_meta = meta_array,
+			    .resolve = btf_resolve_array,
+			    .check_member = btf_member_check_array,
+			    .log_details = details_array},
+	[BTF_KIND_STRUCT] = {.name = "STRUCT",
+			     .entry_size = sizeof(struct btf_member),
+			     .check_meta = meta_struct,
+			     .resolve = btf_resolve_struct,
+			     .has_size = true,
+			     .check_member = btf_member_check_struct,
+			     .log_details = details_sized},
+	[BTF_KIND_UNION] = {.name = "UNION",
+			    .entry_size = sizeof(struct btf_member),
+			    .check_meta = meta_struct,
+			    .resolve = btf_resolve_struct,
+			    .has_size = true,
+			    .check_member = btf_member_check_struct,
+			    .log_details = details_sized},
+	[BTF_KIND_ENUM] = {.name = "ENUM",
+			   .entry_size = sizeof(struct btf_enum),
+			   .has_size = true,
+			   .check_meta = meta_enum,
+			   .check_member = btf_member_check_enum,
+			   .log_details = details_sized},
+	[BTF_KIND_FWD] = {.name = "FWD",
+			  .check_meta = meta_fwd,
+			  .log_details = details_fwd,
+			  .check_member = btf_member_check_none},
 	[BTF_KIND_TYPEDEF] = ROW_REF("TYPEDEF", btf_resolve_modifier),
 	[BTF_KIND_VOLATILE] = ROW_REF("VOLATILE", btf_resolve_modifier),
 	[BTF_KIND_CONST] = ROW_REF("CONST", btf_resolve_modifier),
 	[BTF_KIND_RESTRICT] = ROW_REF("RESTRICT", btf_resolve_modifier),
-	[BTF_KIND_FUNC] = { .name = "FUNC", .check_meta = meta_func, .resolve = btf_resolve_func,
-			    .check_member = btf_member_check_none, .log_details = details_ref },
-	[BTF_KIND_FUNC_PROTO] = { .name = "FUNC_PROTO", .entry_size = sizeof(struct btf_param),
-				  .check_meta = meta_func_proto, .check_member = btf_member_check_none,
-				  .log_details = details_func_proto },
-	[BTF_KIND_VAR] = { .name = "VAR", .fixed_size = sizeof(struct btf_var), .check_meta = meta_var,
-			   .resolve = btf_resolve_var, .check_member = btf_member_check_none,
-			   .log_details = details_var },
-	[BTF_KIND_DATASEC] = { .name = "DATASEC", .entry_size = sizeof(struct btf_var_secinfo),
-			       .check_meta = meta_datasec, .resolve = btf_resolve_datasec, .has_size = true,
-			       .check_member = btf_member_check_none, .log_details = details_sized },
-	[BTF_KIND_FLOAT] = { .name = "FLOAT", .check_meta = meta_float, .has_size = true,
-			     .check_member = btf_member_check_float, .log_details = details_float },
-	[BTF_KIND_DECL_TAG] = { .name = "DECL_TAG", .fixed_size = sizeof(struct btf_decl_tag),
-				.check_meta = meta_decl_tag, .resolve = btf_resolve_decl_tag,
-				.check_member = btf_member_check_none, .log_details = details_decl_tag },
+	[BTF_KIND_FUNC] = {.name = "FUNC",
+			   .check_meta = meta_func,
+			   .resolve = btf_resolve_func,
+			   .check_member = btf_member_check_none,
+			   .log_details = details_ref},
+	[BTF_KIND_FUNC_PROTO] = {.name = "FUNC_PROTO",
+				 .entry_size = sizeof(struct btf_param),
+				 .check_meta = meta_func_proto,
+				 .check_member = btf_member_check_none,
+				 .log_details = details_func_proto},
+	[BTF_KIND_VAR] = {.name = "VAR",
+			  .fixed_size = sizeof(struct btf_var),
+			  .check_meta = meta_var,
+			  .resolve = btf_resolve_var,
+			  .check_member = btf_member_check_none,
+			  .log_details = details_var},
+	[BTF_KIND_DATASEC] = {.name = "DATASEC",
+			      .entry_size = sizeof(struct btf_var_secinfo),
+			      .check_meta = meta_datasec,
+			      .resolve = btf_resolve_datasec,
+			      .has_size = true,
+			      .check_member = btf_member_check_none,
+			      .log_details = details_sized},
+	[BTF_KIND_FLOAT] = {.name = "FLOAT",
+			    .check_meta = meta_float,
+			    .has_size = true,
+			    .check_member = btf_member_check_float,
+			    .log_details = details_float},
+	[BTF_KIND_DECL_TAG] = {.name = "DECL_TAG",
+			       .fixed_size = sizeof(struct btf_decl_tag),
+			       .check_meta = meta_decl_tag,
+			       .resolve = btf_resolve_decl_tag,
+			       .check_member = btf_member_check_none,
+			       .log_details = details_decl_tag},
 	[BTF_KIND_TYPE_TAG] = ROW_REF("TYPE_TAG", btf_resolve_modifier),
-	[BTF_KIND_ENUM64] = { .name = "ENUM64", .entry_size = sizeof(struct btf_enum64), .has_size = true,
-			      .check_meta = meta_enum64, .check_member = btf_member_check_enum,
-			      .log_details = details_sized },
+	[BTF_KIND_ENUM64] = {.name = "ENUM64",
+			     .entry_size = sizeof(struct btf_enum64),
+			     .has_size = true,
+			     .check_meta = meta_enum64,
+			     .check_member = btf_member_check_enum,
+			     .log_details = details_sized},
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Whether a member fits into its struct: one function a kind of member. m->offset of a struct with kind_flag holds the
- * bit field's size in its upper byte; only integers and enums may be bit fields.
+ * Whether a member fits into its struct: one function a kind of member. m->offset of a struct with
+ * kind_flag holds the bit field's size in its upper byte; only integers and enums may be bit
+ * fields.
  */
 #include "btf/btf_int.h"
 
@@ -20,15 +21,16 @@ static bool fits(const struct btf_type *s, u32 byte, u32 bytes)
 }
 
 /* Members that cannot be bit fields, and whose offset is then all of m->offset. 0 or -EINVAL. */
-static int no_bitfield(struct btf_env *env, const struct btf_type *s, const struct btf_member *m, bool kflag)
+static int no_bitfield(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
+		       bool kflag)
 {
 	if (kflag && BTF_MEMBER_BITFIELD_SIZE(m->offset))
 		return BAD(env, s, m, "Invalid member bitfield_size");
 	return 0;
 }
 
-static int whole_bytes(struct btf_env *env, const struct btf_type *s, const struct btf_member *m, u32 bytes,
-		       bool kflag)
+static int whole_bytes(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
+		       u32 bytes, bool kflag)
 {
 	int err = no_bitfield(env, s, m, kflag);
 
@@ -42,8 +44,8 @@ static int whole_bytes(struct btf_env *env, const struct btf_type *s, const stru
 }
 
 /* bits of an integer that starts at bit of the struct. */
-static int bits_fit(struct btf_env *env, const struct btf_type *s, const struct btf_member *m, u32 bit,
-		    u32 bits)
+static int bits_fit(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
+		    u32 bit, u32 bits)
 {
 	u32 span = bits + bit % 8;
 
@@ -100,14 +102,14 @@ int btf_member_check_ptr(struct btf_env *env, const struct btf_type *s, const st
 	return whole_bytes(env, s, m, BTF_PTR_SIZE, kflag);
 }
 
-int btf_member_check_struct(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			    const struct btf_type *mt, bool kflag)
+int btf_member_check_struct(struct btf_env *env, const struct btf_type *s,
+			    const struct btf_member *m, const struct btf_type *mt, bool kflag)
 {
 	return whole_bytes(env, s, m, mt->size, kflag);
 }
 
-int btf_member_check_array(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			   const struct btf_type *mt, bool kflag)
+int btf_member_check_array(struct btf_env *env, const struct btf_type *s,
+			   const struct btf_member *m, const struct btf_type *mt, bool kflag)
 {
 	u32 id = m->type, bytes = 0;
 
@@ -115,8 +117,8 @@ int btf_member_check_array(struct btf_env *env, const struct btf_type *s, const 
 	return whole_bytes(env, s, m, bytes, kflag);
 }
 
-int btf_member_check_float(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			   const struct btf_type *mt, bool kflag)
+int btf_member_check_float(struct btf_env *env, const struct btf_type *s,
+			   const struct btf_member *m, const struct btf_type *mt, bool kflag)
 {
 	u32 align_bits = 8 * min_of(mt->size, (u32)BTF_PTR_SIZE);
 	int err = no_bitfield(env, s, m, kflag);
@@ -130,9 +132,10 @@ int btf_member_check_float(struct btf_env *env, const struct btf_type *s, const 
 	return 0;
 }
 
-/* The check, and the log line, are those of the type behind the modifiers. It is never a modifier itself: no recursion. */
-int btf_member_check_modifier(struct btf_env *env, const struct btf_type *s, const struct btf_member *m,
-			      const struct btf_type *mt, bool kflag)
+/* The check, and the log line, are those of the type behind the modifiers. It is never a modifier
+ * itself: no recursion. */
+int btf_member_check_modifier(struct btf_env *env, const struct btf_type *s,
+			      const struct btf_member *m, const struct btf_type *mt, bool kflag)
 {
 	struct btf_member behind = *m;
 	const struct btf_type *t = btf_id_size(env->btf, &behind.type, NULL);

@@ -2,8 +2,9 @@
 /*
  * Strings of a BTF, and the two indexes over them: ids by (name, kind) and tags by what they tag.
  *
- * The name table holds, for each (name, kind), the lowest id only, so equal names cost one probe each however many there
- * are; the hash is seeded from the table's own address, so a file cannot be made to collide.
+ * The name table holds, for each (name, kind), the lowest id only, so equal names cost one probe
+ * each however many there are; the hash is seeded from the table's own address, so a file cannot be
+ * made to collide.
  */
 #include "btf/btf_int.h"
 
@@ -62,7 +63,8 @@ static bool is_print(u8 c)
 	return (c >= 0x20 && c < 0x7f) || c >= 0xa0;
 }
 
-/* Characters of an identifier; the kernel lets a dot pass, for names of static variables and outlined functions. */
+/* Characters of an identifier; the kernel lets a dot pass, for names of static variables and
+ * outlined functions. */
 static bool ident_char(u8 c, bool first)
 {
 	return is_alpha(c) || c == '_' || c == '.' || (!first && is_digit(c));
@@ -203,7 +205,7 @@ s32 btf_find_by_name_kind(const struct btf *btf, const char *name, u32 kind)
 static const struct btf_tag_ref *first_tag(const struct btf *btf, u32 target, s32 component)
 {
 	u32 lo = 0, hi = btf->nr_tags, mid;
-	struct btf_tag_ref want = { target, component, 0 };
+	struct btf_tag_ref want = {target, component, 0};
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
@@ -212,7 +214,8 @@ static const struct btf_tag_ref *first_tag(const struct btf *btf, u32 target, s3
 		else
 			hi = mid;
 	}
-	if (lo == btf->nr_tags || btf->tags[lo].target != target || btf->tags[lo].component != component)
+	if (lo == btf->nr_tags || btf->tags[lo].target != target ||
+	    btf->tags[lo].component != component)
 		return NULL;
 	return &btf->tags[lo];
 }

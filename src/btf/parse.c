@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From untrusted bytes to a struct btf. The bytes are copied first and only the copy is looked at; header and sections,
- * then each type alone, then what types say of each other (resolve.c), then the indexes.
+ * From untrusted bytes to a struct btf. The bytes are copied first and only the copy is looked at;
+ * header and sections, then each type alone, then what types say of each other (resolve.c), then
+ * the indexes.
  */
 #include "btf/btf_int.h"
 
@@ -17,23 +18,25 @@ static void log_header(struct btf_env *env, const struct btf_header *h)
 {
 	if (!btf_log_verbose(env->log))
 		return;
-	btf_env_log(env, "magic: 0x%x\nversion: %u\nflags: 0x%x\nhdr_len: %u\n", h->magic, h->version, h->flags,
-		    h->hdr_len);
-	btf_env_log(env, "type_off: %u\ntype_len: %u\nstr_off: %u\nstr_len: %u\n", h->type_off, h->type_len,
-		    h->str_off, h->str_len);
+	btf_env_log(env, "magic: 0x%x\nversion: %u\nflags: 0x%x\nhdr_len: %u\n", h->magic,
+		    h->version, h->flags, h->hdr_len);
+	btf_env_log(env, "type_off: %u\ntype_len: %u\nstr_off: %u\nstr_len: %u\n", h->type_off,
+		    h->type_len, h->str_off, h->str_len);
 	btf_env_log(env, "btf_total_size: %u\n", env->btf->size);
 }
 
-/* The two sections lie behind the header without overlap or gap, in either order, and nothing else does. */
+/* The two sections lie behind the header without overlap or gap, in either order, and nothing else
+ * does. */
 static int check_sections(struct btf_env *env, const struct btf_header *h)
 {
 	struct {
 		u32 off, len;
-	} sec[2] = { { h->type_off, h->type_len }, { h->str_off, h->str_len } };
+	} sec[2] = {{h->type_off, h->type_len}, {h->str_off, h->str_len}};
 	u32 room = env->btf->size - h->hdr_len, at = 0, i, k;
-	/* Linux orders them by the sign of the 32-bit difference: it decides which fault is named, not whether there is one. */
-	bool swap = sec[0].off == sec[1].off ? (s32)(sec[0].len - sec[1].len) > 0 :
-					       (s32)(sec[0].off - sec[1].off) > 0;
+	/* Linux orders them by the sign of the 32-bit difference: it decides which fault is named,
+	 * not whether there is one. */
+	bool swap = sec[0].off == sec[1].off ? (s32)(sec[0].len - sec[1].len) > 0
+					     : (s32)(sec[0].off - sec[1].off) > 0;
 
 	for (k = 0; k < 2; k++) {
 		i = swap ? 1 - k : k;
@@ -50,7 +53,8 @@ static int check_sections(struct btf_env *env, const struct btf_header *h)
 	return at == room ? 0 : BAD(env, "Unsupported section found");
 }
 
-/* hdr_len may be less than ours (an old writer: what is missing counts as 0) or more, if the rest is 0. */
+/* hdr_len may be less than ours (an old writer: what is missing counts as 0) or more, if the rest
+ * is 0. */
 static int parse_header(struct btf_env *env, struct btf_header *h)
 {
 	struct btf *btf = env->btf;
@@ -73,7 +77,8 @@ static int parse_header(struct btf_env *env, struct btf_header *h)
 	if (h->magic != BTF_MAGIC)
 		return BAD(env, "Invalid magic");
 	if (h->version != BTF_VERSION || h->flags) {
-		btf_env_log(env, h->version != BTF_VERSION ? "Unsupported version" : "Unsupported flags");
+		btf_env_log(env, h->version != BTF_VERSION ? "Unsupported version"
+							   : "Unsupported flags");
 		return -LINUX_ENOTSUPP;
 	}
 	if (!btf->base && btf->size == h->hdr_len)
@@ -97,7 +102,8 @@ static int parse_strings(struct btf_env *env, const struct btf_header *h)
 	return 0;
 }
 
-/* As many as fit into BTF_MAX_BYTES: Linux 6.18 sets no other limit, though ids above BTF_MAX_TYPE cannot be referred to. */
+/* As many as fit into BTF_MAX_BYTES: Linux 6.18 sets no other limit, though ids above BTF_MAX_TYPE
+ * cannot be referred to. */
 static int add_type(struct btf *btf, const struct btf_type *t)
 {
 	const struct btf_type **types;
@@ -115,7 +121,8 @@ static int add_type(struct btf *btf, const struct btf_type *t)
 	return 0;
 }
 
-/* Checks the type at t, left bytes before the section's end. Its size with all that follows it, or -errno. */
+/* Checks the type at t, left bytes before the section's end. Its size with all that follows it, or
+ * -errno. */
 static int check_type(struct btf_env *env, const struct btf_type *t, u32 left)
 {
 	const struct btf_kind_ops *ops;
@@ -168,7 +175,8 @@ static int parse_types(struct btf_env *env, const struct btf_header *h)
 	return 0;
 }
 
-/* Type tags come before all other modifiers of a chain: none follows a const, volatile, restrict or typedef. */
+/* Type tags come before all other modifiers of a chain: none follows a const, volatile, restrict or
+ * typedef. */
 static int check_tag_order(struct btf_env *env)
 {
 	struct btf *btf = env->btf;
@@ -190,7 +198,8 @@ static int copy_bytes(struct btf *btf, const void *data, u32 size)
 	u32 hdr_len = 0, pad;
 
 	if (size >= offsetof(struct btf_header, hdr_len) + sizeof(hdr_len))
-		memcpy(&hdr_len, (const u8 *)data + offsetof(struct btf_header, hdr_len), sizeof(hdr_len));
+		memcpy(&hdr_len, (const u8 *)data + offsetof(struct btf_header, hdr_len),
+		       sizeof(hdr_len));
 	pad = -hdr_len % 4;
 	btf->buf = malloc((size_t)size + 4);
 	if (!btf->buf)
@@ -234,7 +243,7 @@ static int parse_all(struct btf_env *env, bool is_kernel)
 static int parse(const void *data, u32 size, struct btf *base, bool is_kernel, struct btf_log *log,
 		 struct btf **ret_btf)
 {
-	struct btf_env env = { .log = log };
+	struct btf_env env = {.log = log};
 	struct btf *btf;
 	int err;
 
@@ -262,7 +271,8 @@ static int parse(const void *data, u32 size, struct btf *base, bool is_kernel, s
 	return 0;
 }
 
-int btf_parse(const void *data, u32 size, struct btf *base, struct btf_log *log, struct btf **ret_btf)
+int btf_parse(const void *data, u32 size, struct btf *base, struct btf_log *log,
+	      struct btf **ret_btf)
 {
 	return parse(data, size, base, false, log, ret_btf);
 }

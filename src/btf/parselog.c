@@ -88,8 +88,8 @@ void btf_env_log_basic(struct btf_env *env, const struct btf_type *t, const char
 }
 
 /*
- * An entry's line follows its type's line. While types are checked one by one that line is there already; later, and when
- * only errors are wanted, it has to be written now.
+ * An entry's line follows its type's line. While types are checked one by one that line is there
+ * already; later, and when only errors are wanted, it has to be written now.
  */
 static void log_owner(struct btf_env *env, const struct btf_type *t)
 {

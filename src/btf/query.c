@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Fields by name. Members of anonymous structs and unions count as members of what holds them. Such structs can nest
- * without end and hold each other many times, so both depth and the members looked at are bounded.
+ * Fields by name. Members of anonymous structs and unions count as members of what holds them. Such
+ * structs can nest without end and hold each other many times, so both depth and the members looked
+ * at are bounded.
  */
 #include "btf/btf_int.h"
 
@@ -11,9 +12,9 @@
 struct lookup {
 	const struct btf *btf;
 	const char *name;
-	size_t len;	/* of name, which need not be terminated there */
-	u32 budget;	/* members that may still be looked at */
-	u32 bit_off;	/* result, in the outermost struct */
+	size_t len;  /* of name, which need not be terminated there */
+	u32 budget;  /* members that may still be looked at */
+	u32 bit_off; /* result, in the outermost struct */
 	u32 type_id;
 	bool bitfield;
 };
@@ -63,9 +64,10 @@ static int find_in(struct lookup *l, u32 id, u32 base_bit, u32 depth)
 	return -ENOENT;
 }
 
-int btf_find_member(const struct btf *btf, u32 struct_id, const char *field, u32 *ret_off, u32 *ret_type_id)
+int btf_find_member(const struct btf *btf, u32 struct_id, const char *field, u32 *ret_off,
+		    u32 *ret_type_id)
 {
-	struct lookup l = { .btf = btf, .name = field, .budget = 4u << 20 };
+	struct lookup l = {.btf = btf, .name = field, .budget = 4u << 20};
 	const struct btf_type *t;
 	u32 id = struct_id, bit = 0;
 	int err;
@@ -96,8 +98,8 @@ int btf_find_member(const struct btf *btf, u32 struct_id, const char *field, u32
 	return 0;
 }
 
-int btf_find_field_offset(const struct btf *btf, const char *struct_name, const char *field, u32 *ret_off,
-			  u32 *ret_size)
+int btf_find_field_offset(const struct btf *btf, const char *struct_name, const char *field,
+			  u32 *ret_off, u32 *ret_size)
 {
 	s32 id = btf_find_by_name_kind(btf, struct_name, BTF_KIND_STRUCT);
 	u32 off, size, type_id;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Follows the references between types, in the order Linux does, to find rings, missing types and sizes.
+ * Follows the references between types, in the order Linux does, to find rings, missing types and
+ * sizes.
  *
- * A type is a frame on a stack of 32; a step of its kind either pushes the type it waits for or finishes the frame. A
- * pointer may lead back to a struct that is still open, and a struct may hold a pointer whose target is not known yet:
- * what ends a search ("a sink") therefore depends on whether it goes through pointers or through structs and arrays
- * (enum btf_mode). Each type is pushed at most once, so the work is linear in the number of types and members.
+ * A type is a frame on a stack of 32; a step of its kind either pushes the type it waits for or
+ * finishes the frame. A pointer may lead back to a struct that is still open, and a struct may hold
+ * a pointer whose target is not known yet: what ends a search ("a sink") therefore depends on
+ * whether it goes through pointers or through structs and arrays (enum btf_mode). Each type is
+ * pushed at most once, so the work is linear in the number of types and members.
  */
 #include "btf/btf_int.h"
 
@@ -63,7 +65,7 @@ static int push(struct btf_env *env, const struct btf_type *t, u32 id)
 	if (id < env->btf->start_id || env->visited[at] != NOT_VISITED)
 		return -EEXIST;
 	env->visited[at] = OPEN;
-	env->stack[env->depth++] = (struct btf_frame){ .t = t, .id = id };
+	env->stack[env->depth++] = (struct btf_frame){.t = t, .id = id};
 	if (env->mode == BTF_MODE_TBD) {
 		if (btf_kind(t) == BTF_KIND_PTR)
 			env->mode = BTF_MODE_PTR;
@@ -98,7 +100,9 @@ static const struct btf_type *follow_resolved(struct btf_env *env, u32 *id)
 	return btf_type_at(env->btf, *id);
 }
 
-/* The last part of a pointer's or modifier's step: what it ends at must have a size or be nameable. */
+/*
+ * The last part of a pointer's or modifier's step: what it ends at must have a size or be nameable.
+ */
 static int finish_ref(struct btf_env *env, struct btf_frame *f, u32 id)
 {
 	const struct btf_type *t = btf_type_at(env->btf, id);
@@ -125,8 +129,9 @@ int btf_resolve_modifier(struct btf_env *env, struct btf_frame *f)
 }
 
 /*
- * A modifier finished below a struct may have stopped at a pointer that is not finished. Whoever needs to go on through
- * pointers waits for that one too. Returns 1 if a frame was pushed, 0 or -errno.
+ * A modifier finished below a struct may have stopped at a pointer that is not finished. Whoever
+ * needs to go on through pointers waits for that one too. Returns 1 if a frame was pushed, 0 or
+ * -errno.
  */
 static int wait_behind_modifier(struct btf_env *env, const struct btf_type *next, u32 id)
 {
@@ -372,7 +377,8 @@ static int resolve_one(struct btf_env *env, const struct btf_type *t, u32 id)
 	return err;
 }
 
-/* A return or argument type: resolved if need be, then it must have a size. 1: it has; 0: not; or -errno. */
+/* A return or argument type: resolved if need be, then it must have a size. 1: it has; 0: not; or
+ * -errno. */
 static int proto_part(struct btf_env *env, u32 id)
 {
 	const struct btf_type *t = btf_type_at(env->btf, id);

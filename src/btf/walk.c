@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What lies at an offset of a struct. The answers, and the order in which members are considered, are the verifier's: they
- * decide which programs Linux accepts. Each pass of the loop enters a struct nested in the one before, of which there
- * are finitely many, and looks at its members once.
+ * What lies at an offset of a struct. The answers, and the order in which members are considered,
+ * are the verifier's: they decide which programs Linux accepts. Each pass of the loop enters a
+ * struct nested in the one before, of which there are finitely many, and looks at its members once.
  */
 #include "btf/walk.h"
 
@@ -15,9 +15,9 @@
 struct walk {
 	struct btf_log *log;
 	const struct btf *btf;
-	u32 id;		    /* the struct */
+	u32 id; /* the struct */
 	const struct btf_type *t;
-	const char *name;   /* its name, for messages */
+	const char *name; /* its name, for messages */
 	u32 off, size;
 	u32 flags;
 };
@@ -27,7 +27,8 @@ struct hit {
 	const char *name;
 	const struct btf_type *t; /* of the element */
 	u32 id;
-	u32 start, end; /* bytes in the struct: where the element starts, where the whole member ends */
+	u32 start, end; /* bytes in the struct: where the element starts, where the whole member
+			   ends */
 };
 
 enum step {
@@ -52,13 +53,14 @@ static bool enter_struct(struct walk *w, u32 id)
 
 static int beyond_struct(struct walk *w)
 {
-	btf_log_printf(w->log, "access beyond struct %s at off %u size %u\n", w->name, w->off, w->size);
+	btf_log_printf(w->log, "access beyond struct %s at off %u size %u\n", w->name, w->off,
+		       w->size);
 	return -EACCES;
 }
 
 /*
- * The access ends behind the struct: fine only if a last member of no elements stands for more ("a[0]", "a[]"), and those
- * elements are integers or structs.
+ * The access ends behind the struct: fine only if a last member of no elements stands for more
+ * ("a[0]", "a[]"), and those elements are integers or structs.
  */
 static int walk_flexible_array(struct walk *w, struct btf_walk *ret)
 {
@@ -86,7 +88,8 @@ static int walk_flexible_array(struct walk *w, struct btf_walk *ret)
 	return STEP_ENTERED;
 }
 
-/* Elements of arrays of arrays, all together; *id moves to the innermost element. 0: an array of nothing. */
+/* Elements of arrays of arrays, all together; *id moves to the innermost element. 0: an array of
+ * nothing. */
 static u32 flatten_array(const struct btf *btf, u32 *id)
 {
 	const struct btf_type *t = btf_type_skip_modifiers(btf, *id, id);
@@ -99,7 +102,8 @@ static u32 flatten_array(const struct btf *btf, u32 *id)
 	return total;
 }
 
-/* Finds the element of member m that the access starts in. STEP_NEXT_MEMBER, STEP_DONE (h filled) or -errno. */
+/* Finds the element of member m that the access starts in. STEP_NEXT_MEMBER, STEP_DONE (h filled)
+ * or -errno. */
 static int locate(struct walk *w, const struct btf_member *m, u32 moff, struct hit *h)
 {
 	u32 id = m->type, bytes, total, elem_bytes;
@@ -152,7 +156,8 @@ static int walk_pointer(struct walk *w, const struct hit *h, struct btf_walk *re
 
 	if (w->size != bytes || w->off != h->start) {
 		btf_log_printf(w->log,
-			       "cannot access ptr member %s with moff %u in struct %s with off %u size %u\n",
+			       "cannot access ptr member %s with moff %u in struct %s with off %u "
+			       "size %u\n",
 			       h->name, h->start, w->name, w->off, w->size);
 		return -EACCES;
 	}
@@ -182,10 +187,12 @@ static int walk_hit(struct walk *w, const struct hit *h, struct btf_walk *ret)
 	}
 	if (btf_kind(h->t) == BTF_KIND_PTR)
 		return walk_pointer(w, h, ret);
-	/* Any part of an integer, and any part of an array of them, may be read, but not across its end. */
+	/* Any part of an integer, and any part of an array of them, may be read, but not across its
+	 * end. */
 	if (w->off + w->size > h->end && !(ret->flags & BTF_WALK_UNTRUSTED)) {
 		btf_log_printf(w->log,
-			       "access beyond the end of member %s (mend:%u) in struct %s with off %u size %u\n",
+			       "access beyond the end of member %s (mend:%u) in struct %s with off "
+			       "%u size %u\n",
 			       h->name, h->end, w->name, w->off, w->size);
 		return -EACCES;
 	}
@@ -212,7 +219,8 @@ static int walk_members(struct walk *w, struct btf_walk *ret)
 			break;
 		field = btf_member_bitfield_size(w->t, m);
 		if (field) {
-			/* All of a bit field at once; its padding may be unnamed, so the access may start before it. */
+			/* All of a bit field at once; its padding may be unnamed, so the access may
+			 * start before it. */
 			end_bit = btf_member_bit_offset(w->t, m) + field;
 			if (w->off <= moff && (end_bit + 7) / 8 <= w->off + w->size) {
 				ret->kind = BTF_WALK_SCALAR;
@@ -232,11 +240,11 @@ static int walk_members(struct walk *w, struct btf_walk *ret)
 	return -EINVAL;
 }
 
-int btf_struct_walk(struct btf_log *log, const struct btf *btf, u32 struct_id, u32 off, u32 size, u32 flags_in,
-		    struct btf_walk *ret)
+int btf_struct_walk(struct btf_log *log, const struct btf *btf, u32 struct_id, u32 off, u32 size,
+		    u32 flags_in, struct btf_walk *ret)
 {
-	struct walk w = { .log = log, .btf = btf, .off = off, .size = size };
-	struct btf_walk found = { .flags = flags_in };
+	struct walk w = {.log = log, .btf = btf, .off = off, .size = size};
+	struct btf_walk found = {.flags = flags_in};
 	int step;
 
 	if (!enter_struct(&w, struct_id)) {
@@ -255,7 +263,7 @@ int btf_struct_walk(struct btf_log *log, const struct btf *btf, u32 struct_id, u
 int btf_struct_access(struct btf_log *log, const struct btf *btf, u32 struct_id, u32 off, u32 size,
 		      struct btf_walk *ret)
 {
-	struct btf_walk found = { .kind = BTF_WALK_STRUCT, .type_id = struct_id };
+	struct btf_walk found = {.kind = BTF_WALK_STRUCT, .type_id = struct_id};
 	int err;
 
 	while (found.kind == BTF_WALK_STRUCT) {
@@ -273,7 +281,8 @@ bool btf_types_same(const struct btf *a, u32 a_id, const struct btf *b, u32 b_id
 	return a_id == b_id && (a == b || btf_type_at(a, a_id) == btf_type_at(b, b_id));
 }
 
-bool btf_struct_ids_match(const struct btf *btf, u32 id, u32 off, const struct btf *need_btf, u32 need_id, bool strict)
+bool btf_struct_ids_match(const struct btf *btf, u32 id, u32 off, const struct btf *need_btf,
+			  u32 need_id, bool strict)
 {
 	struct btf_walk found;
 
@@ -297,7 +306,8 @@ bool btf_types_match(const struct btf *a, u32 a_id, const struct btf *b, u32 b_i
 	const struct btf_type *tb = btf_type_skip_modifiers(b, b_id, &b_id);
 	u32 a_size = 0, b_size = 0;
 
-	if (!ta || !tb || btf_kind(ta) != btf_kind(tb) || strcmp(btf_type_name(a, a_id), btf_type_name(b, b_id)))
+	if (!ta || !tb || btf_kind(ta) != btf_kind(tb) ||
+	    strcmp(btf_type_name(a, a_id), btf_type_name(b, b_id)))
 		return false;
 	btf_resolve_size(a, a_id, &a_size);
 	btf_resolve_size(b, b_id, &b_size);

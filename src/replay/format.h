@@ -20,13 +20,13 @@ enum rec_field_kind {
 
 struct rec_field {
 	u16 offset, size;
-	u8 kind; /* enum rec_field_kind */
-	bool is_signed;
+	u8 kind;      /* enum rec_field_kind */
+	u8 is_signed; /* 0 or 1; no bool, a hostile child may send any byte */
 };
 
 /* One event's layout; how the child reports it as well, so it holds no pointers. */
 struct rec_format {
-	bool known;   /* the recording has this format */
+	u8 known;     /* the recording has this format */
 	u32 id;	      /* common_type */
 	u32 min_size; /* bytes that the fixed fields need */
 	struct rec_field fields[REC_MAX_FIELDS];

@@ -59,7 +59,7 @@ static void take_fields(const struct tep_event *event, enum rec_event_type type,
 			f->offset = tf->offset;
 			f->size = tf->size;
 			f->kind = field_kind(tf);
-			f->is_signed = tf->flags & TEP_FIELD_IS_SIGNED;
+			f->is_signed = (tf->flags & TEP_FIELD_IS_SIGNED) != 0;
 		}
 		if (f->kind && field_is_sane(f, name)) {
 			fmt->min_size = max_of(fmt->min_size, (u32)f->offset + f->size);

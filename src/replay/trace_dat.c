@@ -108,18 +108,18 @@ static void terminate(char comm[REC_COMM_LEN])
 }
 
 /* Bytes from the child become a valid event, or false. */
-static bool sanitize(struct rec_event *ev)
+static bool sanitize(const struct recording *rec, struct rec_event *ev)
 {
 	u8 flag;
 
-	if (ev->type >= REC_NR_TYPES || ev->cpu >= REC_MAX_CPUS)
+	if (ev->type >= REC_NR_TYPES || ev->cpu >= rec->info.nr_cpus)
 		return false;
 	switch (ev->type) {
 	case REC_SWITCH:
 		terminate(ev->sw.prev_comm);
 		terminate(ev->sw.next_comm);
 		memcpy(&flag, &ev->sw.preempt, 1);
-		return flag <= 1;
+		return flag <= 1 && (!flag || !ev->sw.prev_state);
 	case REC_WAKEUP:
 	case REC_WAKEUP_NEW:
 	case REC_WAKING:
@@ -137,6 +137,8 @@ static bool sanitize(struct rec_event *ev)
 		return true;
 	case REC_TASK: /* this format has none */
 		return false;
+	case REC_OTHER:
+		return rec->opts.want_other;
 	default:
 		return true;
 	}
@@ -164,7 +166,7 @@ static int dat_fill(struct recording *rec, struct dat *dat)
 	dat->nr = msg.size / sizeof(dat->batch[0]);
 	dat->next = 0;
 	for (i = 0; i < dat->nr; i++)
-		if (!sanitize(&dat->batch[i]))
+		if (!sanitize(rec, &dat->batch[i]))
 			return dat_nonsense(rec, dat);
 	return 0;
 }

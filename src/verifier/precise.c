@@ -192,15 +192,18 @@ static s64 step_back(const struct vrf_state *st, u32 i, u32 *nr)
 
 static void mark_all(struct vrf_reg *reg, void *ctx)
 {
-	if (reg->type == SCALAR_VALUE)
-		reg->precise = true;
+	bool *changed = ctx;
+
+	if (reg->type != SCALAR_VALUE || reg->precise)
+		return;
+	reg->precise = true;
+	*changed = true;
 }
 
 static void give_up(struct vrf_state *st, bool *ret_changed)
 {
 	for (st = st->parent; st; st = st->parent)
-		vrf_for_each_reg(st, mark_all, NULL);
-	*ret_changed = true;
+		vrf_for_each_reg(st, mark_all, ret_changed);
 }
 
 /* Marks in checkpoint st what is traced; what is marked already, or no number there, needs no further tracing. */

@@ -41,8 +41,8 @@ __attribute__((unused)) static void blob_word(struct blob *b, u32 w)
 }
 
 /* The twelve bytes every type begins with; its id. */
-__attribute__((unused)) static u32 blob_type(struct blob *b, u32 kind, const char *name, u32 vlen, bool kflag,
-					     u32 size_or_type)
+__attribute__((unused)) static u32 blob_type(struct blob *b, u32 kind, const char *name, u32 vlen,
+					     bool kflag, u32 size_or_type)
 {
 	blob_word(b, blob_str(b, name));
 	blob_word(b, (u32)kflag << 31 | kind << 24 | vlen);
@@ -50,7 +50,8 @@ __attribute__((unused)) static u32 blob_type(struct blob *b, u32 kind, const cha
 	return ++b->nr_types;
 }
 
-__attribute__((unused)) static u32 blob_int(struct blob *b, const char *name, u32 size, u32 bits, u32 off, u32 enc)
+__attribute__((unused)) static u32 blob_int(struct blob *b, const char *name, u32 size, u32 bits,
+					    u32 off, u32 enc)
 {
 	u32 id = blob_type(b, BTF_KIND_INT, name, 0, false, size);
 
@@ -74,7 +75,8 @@ __attribute__((unused)) static u32 blob_array(struct blob *b, u32 elem, u32 inde
 }
 
 /* A struct or union of n members; each follows by blob_member(). */
-__attribute__((unused)) static u32 blob_struct(struct blob *b, u32 kind, const char *name, u32 size, u32 n, bool kflag)
+__attribute__((unused)) static u32 blob_struct(struct blob *b, u32 kind, const char *name, u32 size,
+					       u32 n, bool kflag)
 {
 	return blob_type(b, kind, name, n, kflag, size);
 }
@@ -96,7 +98,7 @@ __attribute__((unused)) static void blob_pair(struct blob *b, const char *name, 
 /* Header and sections into b->out. Fields of b->hdr that are not 0 replace the right ones. */
 __attribute__((unused)) static void blob_finish(struct blob *b)
 {
-	struct btf_header h = { .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(h) };
+	struct btf_header h = {.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(h)};
 
 	h.type_len = b->nr_words * 4;
 	h.str_off = h.type_len;

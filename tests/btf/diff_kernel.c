@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Mutants of BTF blobs: our parser and the running kernel must give the same errno and the same log, to the byte. */
+/* Mutants of BTF blobs: our parser and the running kernel must give the same errno and the same
+ * log, to the byte. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static const char *tail(const char *text)
 static void compare(const u8 *data, size_t size)
 {
 	struct strbuf text = STRBUF_INIT;
-	struct btf_log log = { .level = 1, .buf = &text };
+	struct btf_log log = {.level = 1, .buf = &text};
 	struct btf *btf = NULL;
 	int ours, theirs;
 
@@ -50,7 +51,8 @@ static void compare(const u8 *data, size_t size)
 	} else if (strcmp(kernel_log, strbuf_str(&text))) {
 		differences++;
 		save("log", data, size);
-		fprintf(stderr, "kernel ...%s\nours ...%s\n", tail(kernel_log), tail(strbuf_str(&text)));
+		fprintf(stderr, "kernel ...%s\nours ...%s\n", tail(kernel_log),
+			tail(strbuf_str(&text)));
 	}
 	btf_put(btf);
 	strbuf_fini(&text);

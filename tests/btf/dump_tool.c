@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * For test_dump.py, which compiles what this prints. FILE holds BTF; "odd" stands for one made here of what C cannot say
- * as it is. `dump_tool c FILE` prints it as a C header and, behind it, a pointer to each named struct, so that a compiler
- * puts all of them into the BTF of the object; `layout` prints every named struct's members, one a line, to be compared
- * before and after; `asserts` prints the header and static asserts of all sizes and offsets.
+ * For test_dump.py, which compiles what this prints. FILE holds BTF; "odd" stands for one made here
+ * of what C cannot say as it is. `dump_tool c FILE` prints it as a C header and, behind it, a
+ * pointer to each named struct, so that a compiler puts all of them into the BTF of the object;
+ * `layout` prints every named struct's members, one a line, to be compared before and after;
+ * `asserts` prints the header and static asserts of all sizes and offsets.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@ static void *read_file(const char *path, size_t *size)
 /* The first of its name among all that have tags: the one whose name the header keeps. */
 static bool is_first_named(const struct btf *btf, u32 id)
 {
-	static const u32 kinds[] = { BTF_KIND_STRUCT, BTF_KIND_UNION, BTF_KIND_ENUM, BTF_KIND_ENUM64 };
+	static const u32 kinds[] = {BTF_KIND_STRUCT, BTF_KIND_UNION, BTF_KIND_ENUM,
+				    BTF_KIND_ENUM64};
 	const struct btf_type *t = btf_type_by_id(btf, id);
 	s32 other;
 	u32 i;
@@ -53,7 +55,8 @@ static void print_users(const struct btf *btf)
 	for (id = 1; id < btf_nr_types(btf); id++)
 		if (is_first_named(btf, id))
 			printf("%s %s *user_%u;\n",
-			       btf_kind(btf_type_by_id(btf, id)) == BTF_KIND_UNION ? "union" : "struct",
+			       btf_kind(btf_type_by_id(btf, id)) == BTF_KIND_UNION ? "union"
+										   : "struct",
 			       btf_type_name(btf, id), id);
 }
 
@@ -82,7 +85,8 @@ static void print_members(const struct btf *btf, const char *owner, u32 id, u32 
 	}
 }
 
-/* As print_members(), but what __builtin_offsetof can say: no bit fields, nothing behind a name C had to change. */
+/* As print_members(), but what __builtin_offsetof can say: no bit fields, nothing behind a name C
+ * had to change. */
 static void assert_members(const struct btf *btf, const char *tag, u32 id, u32 base_bit, int depth)
 {
 	const struct btf_type *t = btf_type_by_id(btf, id);
@@ -96,9 +100,10 @@ static void assert_members(const struct btf *btf, const char *tag, u32 id, u32 b
 
 		if (!*name && btf_is_struct_or_union(mt) && depth < 32)
 			assert_members(btf, tag, inner, bit, depth + 1);
-		else if (*name && !btf_member_bitfield_size(t, m) && !strpbrk(name, ".") && strcmp(name, "default"))
-			printf("_Static_assert(__builtin_offsetof(%s, %s) == %u, \"%s.%s\");\n", tag, name, bit / 8,
-			       tag, name);
+		else if (*name && !btf_member_bitfield_size(t, m) && !strpbrk(name, ".") &&
+			 strcmp(name, "default"))
+			printf("_Static_assert(__builtin_offsetof(%s, %s) == %u, \"%s.%s\");\n",
+			       tag, name, bit / 8, tag, name);
 	}
 }
 
@@ -113,14 +118,16 @@ static void print_asserts(const struct btf *btf)
 		snprintf(tag, sizeof(tag), "%s %s",
 			 btf_kind(btf_type_by_id(btf, id)) == BTF_KIND_UNION ? "union" : "struct",
 			 btf_type_name(btf, id));
-		printf("_Static_assert(sizeof(%s) == %u, \"%s\");\n", tag, btf_type_by_id(btf, id)->size, tag);
+		printf("_Static_assert(sizeof(%s) == %u, \"%s\");\n", tag,
+		       btf_type_by_id(btf, id)->size, tag);
 		/* C cannot say where the members of this one lie. */
 		if (strcmp(tag, "struct overlap"))
 			assert_members(btf, tag, id, 0, 0);
 	}
 }
 
-/* Names C has taken or cannot write, several types of a name, sizes no C integer has, members that must be packed. */
+/* Names C has taken or cannot write, several types of a name, sizes no C integer has, members that
+ * must be packed. */
 static struct btf *make_odd(void)
 {
 	struct blob *b = calloc(1, sizeof(*b));
@@ -188,7 +195,7 @@ static void print_layout(const struct btf *btf)
 static struct btf *parse_file(const char *path)
 {
 	struct strbuf text = STRBUF_INIT;
-	struct btf_log log = { .level = BTF_LOG_ERRORS, .buf = &text };
+	struct btf_log log = {.level = BTF_LOG_ERRORS, .buf = &text};
 	struct btf *btf = NULL;
 	size_t size = 0;
 	void *data = read_file(path, &size);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* `elfcheck_tool FILE...` prints what btf_elfcheck() says of each: "ok" or its errno and reason, one line a file. */
+/* `elfcheck_tool FILE...` prints what btf_elfcheck() says of each: "ok" or its errno and reason,
+ * one line a file. */
 #include <stdio.h>
 #include <stdlib.h>
 

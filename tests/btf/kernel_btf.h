@@ -13,7 +13,8 @@
 
 #define KERNEL_LOG_SIZE (8u << 20)
 
-/* 0 or -errno; log (KERNEL_LOG_SIZE bytes, may be NULL) gets the text. The descriptor is closed at once. */
+/* 0 or -errno; log (KERNEL_LOG_SIZE bytes, may be NULL) gets the text. The descriptor is closed at
+ * once. */
 __attribute__((unused)) static int kernel_btf_load(const void *data, unsigned int size, char *log)
 {
 	union bpf_attr attr;
@@ -38,9 +39,9 @@ __attribute__((unused)) static int kernel_btf_load(const void *data, unsigned in
 /* Why this kernel cannot be asked; NULL: it can. Rules and texts are those of one version. */
 __attribute__((unused)) static const char *kernel_btf_refuses(void)
 {
-	static const unsigned char minimal[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 16, 0,
-						 0,    0,    5, 0, 0,  0, 1, 0, 0, 0, 0, 0, 0,	1, 4,  0,
-						 0,    0,    32, 0, 0, 1, 0, 'i', 'n', 't', 0 };
+	static const unsigned char minimal[] = {
+		0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 16, 0,  0, 0, 16, 0, 0,   0,	  5,   0, 0,
+		0,    1,    0, 0, 0,  0, 0, 0, 1, 4, 0, 0, 0,  32, 0, 0, 1,  0, 'i', 'n', 't', 0};
 	struct utsname u;
 
 	if (uname(&u) || strncmp(u.release, "6.18.", 5))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Key and value types of maps and special fields in values. Each map is also made in the running kernel, where it can be
- * asked: the errno must be the same.
+ * Key and value types of maps and special fields in values. Each map is also made in the running
+ * kernel, where it can be asked: the errno must be the same.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,8 @@ static const char *no_kernel;
 /* The types the cases below speak of. */
 static struct {
 	u32 i32, u32_, i64, i16, bits31, off8, tdef, cnst, ptr, en, st4, arr4, flt4, bool1;
-	u32 lock, res_lock, timer, lock_val, two_locks, timer_val, timer_in, both_locks, nested_lock, fake_lock;
+	u32 lock, res_lock, timer, lock_val, two_locks, timer_val, timer_in, both_locks,
+		nested_lock, fake_lock;
 	u32 list_val, kptr_val, sec, sec_lock, proto;
 } id;
 
@@ -119,11 +120,13 @@ static const struct {
 	enum btf_key_rule key_rule;
 	u32 allowed;
 } kinds[] = {
-	{ "array", BPF_MAP_TYPE_ARRAY, 0, BTF_KEY_U32, BTF_FIELDS_MAP & ~BTF_FIELD_UPTR },
-	{ "hash", BPF_MAP_TYPE_HASH, 0, BTF_KEY_ANY, BTF_FIELDS_MAP & ~BTF_FIELD_UPTR },
-	{ "percpu array", BPF_MAP_TYPE_PERCPU_ARRAY, 0, BTF_KEY_INT_FD, BTF_FIELD_KPTR | BTF_FIELD_REFCOUNT },
-	{ "task storage", BPF_MAP_TYPE_TASK_STORAGE, BPF_F_NO_PREALLOC, BTF_KEY_INT_FD,
-	  BTF_FIELD_SPIN_LOCK | BTF_FIELD_RES_SPIN_LOCK | BTF_FIELD_KPTR | BTF_FIELD_UPTR | BTF_FIELD_REFCOUNT },
+	{"array", BPF_MAP_TYPE_ARRAY, 0, BTF_KEY_U32, BTF_FIELDS_MAP & ~BTF_FIELD_UPTR},
+	{"hash", BPF_MAP_TYPE_HASH, 0, BTF_KEY_ANY, BTF_FIELDS_MAP & ~BTF_FIELD_UPTR},
+	{"percpu array", BPF_MAP_TYPE_PERCPU_ARRAY, 0, BTF_KEY_INT_FD,
+	 BTF_FIELD_KPTR | BTF_FIELD_REFCOUNT},
+	{"task storage", BPF_MAP_TYPE_TASK_STORAGE, BPF_F_NO_PREALLOC, BTF_KEY_INT_FD,
+	 BTF_FIELD_SPIN_LOCK | BTF_FIELD_RES_SPIN_LOCK | BTF_FIELD_KPTR | BTF_FIELD_UPTR |
+		 BTF_FIELD_REFCOUNT},
 };
 
 static const char *kind_of(const struct btf *btf, u32 type_id)
@@ -133,13 +136,17 @@ static const char *kind_of(const struct btf *btf, u32 type_id)
 	return t ? btf_kind_name(btf_kind(t)) : "missing";
 }
 
-static void check(const struct btf *btf, int btf_fd, u32 kind, u32 key, u32 key_size, u32 value, u32 value_size,
-		  u32 flags)
+static void check(const struct btf *btf, int btf_fd, u32 kind, u32 key, u32 key_size, u32 value,
+		  u32 value_size, u32 flags)
 {
 	struct btf_map_kv kv = {
-		.key_id = key, .value_id = value, .key_size = key_size, .value_size = value_size,
+		.key_id = key,
+		.value_id = value,
+		.key_size = key_size,
+		.value_size = value_size,
 		.max_entries = kinds[kind].type == BPF_MAP_TYPE_TASK_STORAGE ? 0 : 1,
-		.key_rule = kinds[kind].key_rule, .allowed_fields = kinds[kind].allowed,
+		.key_rule = kinds[kind].key_rule,
+		.allowed_fields = kinds[kind].allowed,
 		.prog_ro_or_wo = flags & (BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG),
 	};
 	struct btf_fields fields;
@@ -150,8 +157,8 @@ static void check(const struct btf *btf, int btf_fd, u32 kind, u32 key, u32 key_
 		return;
 	}
 	theirs = kernel_map(btf_fd, kinds[kind].type, &kv, kinds[kind].flags | flags);
-	if (!ok(ours == theirs, "%s: key %s %s of %u, value %s %s of %u: %d as the kernel", kinds[kind].name,
-		kind_of(btf, key), btf_type_name(btf, key), key_size,
+	if (!ok(ours == theirs, "%s: key %s %s of %u, value %s %s of %u: %d as the kernel",
+		kinds[kind].name, kind_of(btf, key), btf_type_name(btf, key), key_size,
 		kind_of(btf, value), btf_type_name(btf, value), value_size, theirs))
 		printf("# ours %d\n", ours);
 }
@@ -160,14 +167,16 @@ static void check_maps(const struct btf *btf, int btf_fd)
 {
 	const struct {
 		u32 id, size;
-	} keys[] = { { id.i32, 4 },  { id.u32_, 4 }, { id.i64, 4 },  { id.i64, 8 },    { id.bits31, 4 }, { id.off8, 4 },
-		     { id.tdef, 4 }, { id.cnst, 4 }, { id.ptr, 8 },  { id.en, 4 },     { id.st4, 4 },	 { id.arr4, 4 },
-		     { id.flt4, 4 }, { id.i16, 2 },  { id.proto, 4 }, { 9999, 4 },     { 0, 4 } };
+	} keys[] = {{id.i32, 4},  {id.u32_, 4}, {id.i64, 4},  {id.i64, 8}, {id.bits31, 4},
+		    {id.off8, 4}, {id.tdef, 4}, {id.cnst, 4}, {id.ptr, 8}, {id.en, 4},
+		    {id.st4, 4},  {id.arr4, 4}, {id.flt4, 4}, {id.i16, 2}, {id.proto, 4},
+		    {9999, 4},	  {0, 4}};
 	const struct {
 		u32 id, size;
-	} values[] = { { id.i32, 4 },	     { id.i32, 8 },	  { id.lock_val, 8 },  { id.nested_lock, 16 },
-		       { id.timer_val, 24 }, { id.timer_in, 32 }, { id.kptr_val, 16 }, { id.sec, 4 },
-		       { id.sec_lock, 4 },   { id.proto, 4 },	  { id.ptr, 8 } };
+	} values[] = {{id.i32, 4},	    {id.i32, 8},	{id.lock_val, 8},
+		      {id.nested_lock, 16}, {id.timer_val, 24}, {id.timer_in, 32},
+		      {id.kptr_val, 16},    {id.sec, 4},	{id.sec_lock, 4},
+		      {id.proto, 4},	    {id.ptr, 8}};
 	u32 kind, i;
 
 	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
@@ -187,23 +196,29 @@ static void check_found(const struct btf *btf)
 	struct btf_fields f;
 	const struct btf_field *lock;
 
-	is_int(btf_parse_fields(btf, id.lock_val, BTF_FIELDS_MAP, 8, &f), 0, "a value with a spin lock is searched");
+	is_int(btf_parse_fields(btf, id.lock_val, BTF_FIELDS_MAP, 8, &f), 0,
+	       "a value with a spin lock is searched");
 	lock = btf_fields_find(&f, BTF_FIELD_SPIN_LOCK);
 	ok(f.cnt == 1 && lock && lock->off == 4 && lock->size == 4, "its lock is found at byte 4");
-	is_int(btf_parse_fields(btf, id.nested_lock, BTF_FIELDS_MAP, 16, &f), 0, "a nested value is searched");
+	is_int(btf_parse_fields(btf, id.nested_lock, BTF_FIELDS_MAP, 16, &f), 0,
+	       "a nested value is searched");
 	lock = btf_fields_find(&f, BTF_FIELD_SPIN_LOCK);
 	ok(lock && lock->off == 12, "its lock is found inside the nested struct");
-	is_int(btf_parse_fields(btf, id.nested_lock, BTF_FIELD_TIMER, 16, &f), 0, "other kinds are not looked for");
+	is_int(btf_parse_fields(btf, id.nested_lock, BTF_FIELD_TIMER, 16, &f), 0,
+	       "other kinds are not looked for");
 	is_int(f.cnt, 0, "and not found");
-	is_int(btf_parse_fields(btf, id.timer_in, BTF_FIELDS_MAP, 32, &f), 0, "a timer is searched");
+	is_int(btf_parse_fields(btf, id.timer_in, BTF_FIELDS_MAP, 32, &f), 0,
+	       "a timer is searched");
 	ok(f.kinds == BTF_FIELD_TIMER && f.field[0].off == 8, "the timer is found");
 	is_int(btf_parse_fields(btf, id.kptr_val, BTF_FIELDS_MAP, 16, &f), 0, "a kptr is searched");
 	ok(f.kinds == BTF_FIELD_KPTR_UNREF && f.field[0].off == 8 &&
 		   !strcmp(btf_type_name(btf, f.field[0].type_id), "task_struct"),
 	   "the kptr and its struct are found");
-	is_int(btf_parse_fields(btf, id.sec_lock, BTF_FIELDS_MAP, 4, &f), 0, "a data section is searched");
+	is_int(btf_parse_fields(btf, id.sec_lock, BTF_FIELDS_MAP, 4, &f), 0,
+	       "a data section is searched");
 	is_int(f.kinds, BTF_FIELD_SPIN_LOCK, "a lock that is a global variable is found");
-	is_int(btf_parse_fields(btf, id.i32, BTF_FIELDS_MAP, 4, &f), -EINVAL, "an int has no fields");
+	is_int(btf_parse_fields(btf, id.i32, BTF_FIELDS_MAP, 4, &f), -EINVAL,
+	       "an int has no fields");
 	ok(!strcmp(btf_field_name(BTF_FIELD_SPIN_LOCK), "bpf_spin_lock") &&
 		   !strcmp(btf_field_name(BTF_FIELD_KPTR_REF), "kptr"),
 	   "kinds have names");
@@ -227,8 +242,10 @@ static void check_bounded(void)
 		last = s;
 	}
 	blob_finish(&blob);
-	is_int(btf_parse(blob.out, blob.size, NULL, NULL, &btf), 0, "a tree of empty structs is parsed");
-	is_int(btf_parse_fields(btf, last, BTF_FIELDS_MAP, 0, &f), 0, "and searched in bounded time");
+	is_int(btf_parse(blob.out, blob.size, NULL, NULL, &btf), 0,
+	       "a tree of empty structs is parsed");
+	is_int(btf_parse_fields(btf, last, BTF_FIELDS_MAP, 0, &f), 0,
+	       "and searched in bounded time");
 	btf_put(btf);
 }
 

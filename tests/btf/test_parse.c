@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Good and bad BTF, one case a rule: the errno and the reason are what the case says, and what the running kernel's BTF_LOAD
- * says of the same bytes, with the whole log, where it can be asked.
+ * Good and bad BTF, one case a rule: the errno and the reason are what the case says, and what the
+ * running kernel's BTF_LOAD says of the same bytes, with the whole log, where it can be asked.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,8 @@ static char *kernel_log;
 static void judge_bytes(const char *name, const u8 *data, u32 size, int want, const char *reason)
 {
 	struct strbuf text = STRBUF_INIT, errors = STRBUF_INIT;
-	struct btf_log log = { .level = 1, .buf = &text }, errors_log = { .level = BTF_LOG_ERRORS, .buf = &errors };
+	struct btf_log log = {.level = 1, .buf = &text},
+		       errors_log = {.level = BTF_LOG_ERRORS, .buf = &errors};
 	struct btf *btf = NULL, *again = NULL;
 	int ours = btf_parse(data, size, NULL, &log, &btf), theirs;
 
@@ -28,7 +29,8 @@ static void judge_bytes(const char *name, const u8 *data, u32 size, int want, co
 		tap_skip("%s: %s", name, no_kernel);
 	} else {
 		theirs = kernel_btf_load(data, size, kernel_log);
-		if (!ok(theirs == ours && !strcmp(kernel_log, strbuf_str(&text)), "%s: as the kernel", name))
+		if (!ok(theirs == ours && !strcmp(kernel_log, strbuf_str(&text)),
+			"%s: as the kernel", name))
 			printf("# kernel %d:\n# %s\n# ours %d:\n# %s\n", theirs, kernel_log, ours,
 			       strbuf_str(&text));
 	}
@@ -118,7 +120,8 @@ static void check_sections(void)
 	judge("the last type is cut off", -EINVAL, "[2] meta_left:4 meta_needed:12");
 	start();
 	b.nr_words--;
-	judge("an integer without its description", -EINVAL, "[1] INT int meta_left:0 meta_needed:4");
+	judge("an integer without its description", -EINVAL,
+	      "[1] INT int meta_left:0 meta_needed:4");
 	/* types behind strings */
 	start();
 	blob_finish(&b);
@@ -141,14 +144,16 @@ static void check_ints(void)
 		int want;
 		const char *reason;
 	} cases[] = {
-		{ "an integer of no bits", 4, 0, 0, 0, 0, "" },
-		{ "more bits than bytes", 4, 33, 0, 0, -EINVAL, "nr_bits exceeds type_size" },
-		{ "bits that end behind the bytes", 4, 32, 8, 0, -EINVAL, "nr_bits exceeds type_size" },
-		{ "129 bits", 32, 129, 0, 0, -EINVAL, "nr_bits exceeds 128" },
-		{ "signed and bool at once", 4, 32, 0, 5, -LINUX_ENOTSUPP, "Unsupported encoding" },
-		{ "encoding 8", 4, 32, 0, 8, -LINUX_ENOTSUPP, "Unsupported encoding" },
-		{ "an upper bit of the description", 4, 32, 0, 16, -EINVAL, "Invalid int_data:10000020" },
-		{ "a 128-bit integer", 16, 128, 0, 0, 0, "" },
+		{"an integer of no bits", 4, 0, 0, 0, 0, ""},
+		{"more bits than bytes", 4, 33, 0, 0, -EINVAL, "nr_bits exceeds type_size"},
+		{"bits that end behind the bytes", 4, 32, 8, 0, -EINVAL,
+		 "nr_bits exceeds type_size"},
+		{"129 bits", 32, 129, 0, 0, -EINVAL, "nr_bits exceeds 128"},
+		{"signed and bool at once", 4, 32, 0, 5, -LINUX_ENOTSUPP, "Unsupported encoding"},
+		{"encoding 8", 4, 32, 0, 8, -LINUX_ENOTSUPP, "Unsupported encoding"},
+		{"an upper bit of the description", 4, 32, 0, 16, -EINVAL,
+		 "Invalid int_data:10000020"},
+		{"a 128-bit integer", 16, 128, 0, 0, 0, ""},
 	};
 	u32 i;
 
@@ -219,7 +224,8 @@ static void check_refs(void)
 
 	start();
 	blob_ref(&b, BTF_KIND_PTR, NULL, 9);
-	judge("a pointer to a type that is not there", -EINVAL, "[2] PTR (anon) type_id=9 Invalid type_id");
+	judge("a pointer to a type that is not there", -EINVAL,
+	      "[2] PTR (anon) type_id=9 Invalid type_id");
 	start();
 	blob_ref(&b, BTF_KIND_PTR, NULL, 0x100000);
 	judge("a pointer to an id beyond all", -EINVAL, "Invalid type_id");
@@ -288,15 +294,18 @@ static void check_structs(void)
 	start();
 	blob_struct(&b, BTF_KIND_STRUCT, "s", 4, 2, false);
 	blob_member(&b, "a", 1, 0);
-	judge("a struct of two members of which one is there", -EINVAL, "STRUCT s meta_left:12 meta_needed:24");
+	judge("a struct of two members of which one is there", -EINVAL,
+	      "STRUCT s meta_left:12 meta_needed:24");
 	start();
 	blob_struct(&b, BTF_KIND_STRUCT, "s", 4, 1, false);
 	blob_member(&b, "a", 1, 8);
-	judge("a member that ends behind its struct", -EINVAL, "a type_id=1 bits_offset=8 Member exceeds struct_size");
+	judge("a member that ends behind its struct", -EINVAL,
+	      "a type_id=1 bits_offset=8 Member exceeds struct_size");
 	start();
 	blob_struct(&b, BTF_KIND_STRUCT, "s", 4, 1, false);
 	blob_member(&b, "a", 1, 40);
-	judge("a member that begins behind its struct", -EINVAL, "Member bits_offset exceeds its struct size");
+	judge("a member that begins behind its struct", -EINVAL,
+	      "Member bits_offset exceeds its struct size");
 	start();
 	blob_struct(&b, BTF_KIND_STRUCT, "s", 8, 2, false);
 	blob_member(&b, "a", 1, 32);
@@ -421,7 +430,8 @@ static void check_variables(void)
 	judge("a variable that ends behind its section", -EINVAL, "Invalid offset+size");
 	start();
 	add_section(".data", 8, add_var(1, 1), 0, 2);
-	judge("a variable smaller than its type", -EINVAL, "type_id=2 offset=0 size=2 Invalid size");
+	judge("a variable smaller than its type", -EINVAL,
+	      "type_id=2 offset=0 size=2 Invalid size");
 	start();
 	add_section(".data", 8, 1, 0, 4);
 	judge("a section that holds a type", -EINVAL, "Not a VAR kind member");
@@ -496,7 +506,7 @@ static void check_special(void)
 static void judge_count(u32 n)
 {
 	u32 size = 24 + n * 12 + 1, i, info = BTF_KIND_PTR << 24;
-	struct btf_header h = { .magic = BTF_MAGIC, .version = 1, .hdr_len = 24, .str_len = 1 };
+	struct btf_header h = {.magic = BTF_MAGIC, .version = 1, .hdr_len = 24, .str_len = 1};
 	struct btf *btf = NULL;
 	u8 *data = calloc(1, size);
 	int ours;
@@ -524,7 +534,8 @@ static void check_huge(void)
 
 	if (!data)
 		return;
-	is_int(btf_parse(data, BTF_MAX_BYTES + 1, NULL, NULL, &btf), -E2BIG, "more than 16 MiB are too much");
+	is_int(btf_parse(data, BTF_MAX_BYTES + 1, NULL, NULL, &btf), -E2BIG,
+	       "more than 16 MiB are too much");
 	free(data);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Questions asked of a parsed BTF: names, sizes, fields, split BTF, struct walks, dumps of single types. */
+/* Questions asked of a parsed BTF: names, sizes, fields, split BTF, struct walks, dumps of single
+ * types. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 static struct blob b;
 
 static struct {
-	u32 i32, u64_, chr, td, cst, ptr, arr, grid, anon, un, s, s_ptr, tagged, proto, func, fptr, flex, flex_s, outer, tag;
+	u32 i32, u64_, chr, td, cst, ptr, arr, grid, anon, un, s, s_ptr, tagged, proto, func, fptr,
+		flex, flex_s, outer, tag;
 } id;
 
 static void build(void)
@@ -32,7 +34,8 @@ static void build(void)
 	id.un = blob_struct(&b, BTF_KIND_UNION, NULL, 8, 2, false);
 	blob_member(&b, "both", id.u64_, 0);
 	blob_member(&b, NULL, id.anon, 0);
-	/* s: { int pid; int bits:3; union { u64 both; struct { int low, high; }; }; struct s *next; char grid[3][16]; void *any; } */
+	/* s: { int pid; int bits:3; union { u64 both; struct { int low, high; }; }; struct s *next;
+	 * char grid[3][16]; void *any; } */
 	id.s_ptr = b.nr_types + 2;
 	id.s = blob_struct(&b, BTF_KIND_STRUCT, "s", 80, 6, true);
 	blob_member(&b, "pid", id.cst, 0);
@@ -68,17 +71,24 @@ static void build(void)
 
 static void check_names(const struct btf *btf)
 {
-	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_STRUCT), id.s, "the first struct of a name is found");
-	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_UNION), btf_nr_types(btf) - 1, "a union of that name as well");
-	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_TYPEDEF), -ENOENT, "a typedef of that name is not there");
+	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_STRUCT), id.s,
+	       "the first struct of a name is found");
+	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_UNION), btf_nr_types(btf) - 1,
+	       "a union of that name as well");
+	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_TYPEDEF), -ENOENT,
+	       "a typedef of that name is not there");
 	is_int(btf_find_by_name_kind(btf, "", BTF_KIND_STRUCT), -ENOENT, "no name finds nothing");
 	is_int(btf_find_by_name_kind(btf, "do_it", BTF_KIND_FUNC), id.func, "a function is found");
-	ok(!strcmp(btf_type_name(btf, id.td), "pid_t") && !*btf_type_name(btf, id.ptr) && !*btf_type_name(btf, 9999),
+	ok(!strcmp(btf_type_name(btf, id.td), "pid_t") && !*btf_type_name(btf, id.ptr) &&
+		   !*btf_type_name(btf, 9999),
 	   "names are given; none is \"\"");
-	ok(!btf_name_by_offset(btf, 1 << 20) && !*btf_name_by_offset(btf, 0), "an offset outside has no name");
-	ok(!btf_type_by_id(btf, btf_nr_types(btf)) && btf_kind(btf_type_by_id(btf, 0)) == BTF_KIND_UNKN,
+	ok(!btf_name_by_offset(btf, 1 << 20) && !*btf_name_by_offset(btf, 0),
+	   "an offset outside has no name");
+	ok(!btf_type_by_id(btf, btf_nr_types(btf)) &&
+		   btf_kind(btf_type_by_id(btf, 0)) == BTF_KIND_UNKN,
 	   "ids end, and 0 is void");
-	ok(btf_has_decl_tag(btf, id.s, -1, "special") && !btf_has_decl_tag(btf, id.s, 0, "special") &&
+	ok(btf_has_decl_tag(btf, id.s, -1, "special") &&
+		   !btf_has_decl_tag(btf, id.s, 0, "special") &&
 		   !btf_has_decl_tag(btf, id.outer, -1, "special"),
 	   "declaration tags are found on what they tag");
 }
@@ -95,8 +105,8 @@ static void check_sizes(const struct btf *btf)
 	is_int(btf_resolve_size(btf, 0, &size), -EINVAL, "void has none");
 	is_int(btf_resolve_size(btf, id.proto, &size), -EINVAL, "a prototype has none");
 	ok(btf_func_proto(btf, id.func) == btf_type_by_id(btf, id.proto) &&
-		   btf_func_proto(btf, id.fptr) == btf_type_by_id(btf, id.proto) && !btf_func_proto(btf, id.ptr) &&
-		   !btf_func_proto(btf, id.s),
+		   btf_func_proto(btf, id.fptr) == btf_type_by_id(btf, id.proto) &&
+		   !btf_func_proto(btf, id.ptr) && !btf_func_proto(btf, id.s),
 	   "prototypes of functions and of pointers to them");
 }
 
@@ -106,32 +116,38 @@ static void check_fields(const struct btf *btf)
 
 	is_int(btf_find_field_offset(btf, "s", "pid", &off, &size), 0, "a field is found");
 	ok(off == 0 && size == 4, "at 0, 4 bytes");
-	is_int(btf_find_field_offset(btf, "s", "high", &off, &size), 0, "a field of an anonymous struct is found");
+	is_int(btf_find_field_offset(btf, "s", "high", &off, &size), 0,
+	       "a field of an anonymous struct is found");
 	ok(off == 12 && size == 4, "at 12");
-	is_int(btf_find_field_offset(btf, "outer", "in.high", &off, &size), 0, "a field of a field is found");
+	is_int(btf_find_field_offset(btf, "outer", "in.high", &off, &size), 0,
+	       "a field of a field is found");
 	ok(off == 12 && size == 4, "at 12");
-	is_int(btf_find_field_offset(btf, "outer", "last", &off, NULL), 0, "the size need not be asked for");
+	is_int(btf_find_field_offset(btf, "outer", "last", &off, NULL), 0,
+	       "the size need not be asked for");
 	is_u64(off, 88, "at 88");
-	is_int(btf_find_field_offset(btf, "s", "bits", &off, &size), -EINVAL, "a bit field has no offset in bytes");
-	is_int(btf_find_field_offset(btf, "s", "nothing", &off, &size), -ENOENT, "a field that is not there");
+	is_int(btf_find_field_offset(btf, "s", "bits", &off, &size), -EINVAL,
+	       "a bit field has no offset in bytes");
+	is_int(btf_find_field_offset(btf, "s", "nothing", &off, &size), -ENOENT,
+	       "a field that is not there");
 	is_int(btf_find_field_offset(btf, "s", "pid.x", &off, &size), -ENOENT, "a field of an int");
 	is_int(btf_find_field_offset(btf, "s", "", &off, &size), -ENOENT, "a field without a name");
 	is_int(btf_find_field_offset(btf, "s", "pi", &off, &size), -ENOENT, "half a name");
-	is_int(btf_find_field_offset(btf, "nobody", "pid", &off, &size), -ENOENT, "a struct that is not there");
+	is_int(btf_find_field_offset(btf, "nobody", "pid", &off, &size), -ENOENT,
+	       "a struct that is not there");
 	ok(!btf_find_member(btf, id.s, "next", &off, &type) && type == id.s_ptr && off == 16,
 	   "a member's type is told");
 }
 
-static void walk(const struct btf *btf, u32 struct_id, u32 off, u32 size, int want, enum btf_walk_kind kind,
-		 const char *what)
+static void walk(const struct btf *btf, u32 struct_id, u32 off, u32 size, int want,
+		 enum btf_walk_kind kind, const char *what)
 {
 	struct strbuf text = STRBUF_INIT;
-	struct btf_log log = { .level = 1, .buf = &text };
+	struct btf_log log = {.level = 1, .buf = &text};
 	struct btf_walk w = {};
 	int err = btf_struct_access(&log, btf, struct_id, off, size, &w);
 
-	if (!ok(err == want && (err ? !strcmp(strbuf_str(&text), what) : w.kind == kind), "%u bytes at %u of %s", size,
-		off, btf_type_name(btf, struct_id)))
+	if (!ok(err == want && (err ? !strcmp(strbuf_str(&text), what) : w.kind == kind),
+		"%u bytes at %u of %s", size, off, btf_type_name(btf, struct_id)))
 		printf("# got %d, kind %d, %s\n", err, w.kind, strbuf_str(&text));
 	strbuf_fini(&text);
 }
@@ -160,16 +176,20 @@ static void check_walks(const struct btf *btf)
 	walk(btf, id.flex_s, 6, 4, -EACCES, 0, "access beyond struct flex at off 6 size 4\n");
 	walk(btf, id.i32, 0, 4, -EINVAL, 0, "Type 'int' is not a struct\n");
 
-	ok(!btf_struct_walk(NULL, btf, id.outer, 0, 8, 0, &w) && w.kind == BTF_WALK_STRUCT && w.type_id == id.s,
+	ok(!btf_struct_walk(NULL, btf, id.outer, 0, 8, 0, &w) && w.kind == BTF_WALK_STRUCT &&
+		   w.type_id == id.s,
 	   "one step finds the nested struct");
-	ok(!btf_struct_access(NULL, btf, id.s, 16, 8, &w) && w.type_id == id.s && !strcmp(w.field_name, "next") &&
-		   !w.flags,
+	ok(!btf_struct_access(NULL, btf, id.s, 16, 8, &w) && w.type_id == id.s &&
+		   !strcmp(w.field_name, "next") && !w.flags,
 	   "a pointer's struct and name are told");
-	ok(!btf_struct_access(NULL, btf, id.outer, 80, 8, &w) && w.flags == BTF_WALK_RCU, "its tag as well");
+	ok(!btf_struct_access(NULL, btf, id.outer, 80, 8, &w) && w.flags == BTF_WALK_RCU,
+	   "its tag as well");
 	ok(!btf_struct_access(NULL, btf, id.s, 8, 8, &w) && w.flags == BTF_WALK_UNTRUSTED,
 	   "what a union holds is untrusted");
-	ok(btf_struct_ids_match(btf, id.outer, 0, btf, id.s, false), "a struct stands for its first member");
-	ok(!btf_struct_ids_match(btf, id.outer, 0, btf, id.s, true), "but not where the type must be the same");
+	ok(btf_struct_ids_match(btf, id.outer, 0, btf, id.s, false),
+	   "a struct stands for its first member");
+	ok(!btf_struct_ids_match(btf, id.outer, 0, btf, id.s, true),
+	   "but not where the type must be the same");
 	ok(!btf_struct_ids_match(btf, id.outer, 88, btf, id.s, false), "nor anywhere else");
 	ok(btf_struct_ids_match(btf, id.s, 0, btf, id.s, true), "a struct stands for itself");
 }
@@ -193,18 +213,21 @@ static void check_split(struct btf *base)
 	more->types[3] = base_strings + blob_str(more, "base");
 	blob_finish(more);
 	is_int(btf_parse(more->out, more->size, base, NULL, &split), 0, "a split BTF is parsed");
-	is_int(btf_parse(more->out, more->size, NULL, NULL, &again), -EINVAL, "but not without its base");
+	is_int(btf_parse(more->out, more->size, NULL, NULL, &again), -EINVAL,
+	       "but not without its base");
 	if (split) {
 		is_u64(btf_nr_types(split), first + 1, "ids go on behind the base's");
 		ok(btf_base(split) == base, "the base is told");
-		is_int(btf_find_by_name_kind(split, "derived", BTF_KIND_STRUCT), s, "its own type is found");
+		is_int(btf_find_by_name_kind(split, "derived", BTF_KIND_STRUCT), s,
+		       "its own type is found");
 		is_int(btf_find_by_name_kind(split, "s", BTF_KIND_STRUCT), id.s, "the base's too");
 		is_int(btf_find_field_offset(split, "derived", "base.high", &off, &size), 0,
 		       "a field reaches into the base");
 		is_u64(off, 12, "at 12");
 		ok(btf_types_same(split, id.s, base, id.s) && !btf_types_same(split, s, base, id.s),
 		   "a type of the base is the same in both");
-		ok(btf_struct_ids_match(split, s, 0, base, id.s, false), "and matches as a first member");
+		ok(btf_struct_ids_match(split, s, 0, base, id.s, false),
+		   "and matches as a first member");
 	}
 	btf_put(split);
 	free(more);
@@ -215,10 +238,12 @@ static void check_dump(const struct btf *btf)
 	struct strbuf text = STRBUF_INIT;
 
 	is_int(btf_dump_c_type(btf, id.s, &text), 0, "a struct is dumped");
-	ok(!strcmp(strbuf_str(&text), "struct s {\n\tconst pid_t pid;\n\tint bits : 3;\n"
-				      "\tunsigned char : 5;\n\tunsigned char __gap0[3];\n"
-				      "\tunion {\n\t\tunsigned long both;\n\t\tstruct {\n\t\t\tint low;\n\t\t\tint high;\n"
-				      "\t\t};\n\t};\n\tstruct s *next;\n\tchar grid[3][16];\n\tvoid *any;\n};\n"),
+	ok(!strcmp(strbuf_str(&text),
+		   "struct s {\n\tconst pid_t pid;\n\tint bits : 3;\n"
+		   "\tunsigned char : 5;\n\tunsigned char __gap0[3];\n"
+		   "\tunion {\n\t\tunsigned long both;\n\t\tstruct {\n\t\t\tint low;\n\t\t\tint "
+		   "high;\n"
+		   "\t\t};\n\t};\n\tstruct s *next;\n\tchar grid[3][16];\n\tvoid *any;\n};\n"),
 	   "as C writes it");
 	if (tap_failed)
 		printf("# %s\n", strbuf_str(&text));
@@ -249,7 +274,8 @@ int main(void)
 	check_dump(btf);
 	ok(btf_get(btf) == btf, "a reference is taken");
 	btf_put(btf);
-	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_STRUCT), id.s, "and returning it leaves the other");
+	is_int(btf_find_by_name_kind(btf, "s", BTF_KIND_STRUCT), id.s,
+	       "and returning it leaves the other");
 	btf_put(btf);
 	btf_put(NULL);
 	return tap_done();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads of struct fields, judged by our walk and by the running kernel's verifier: each is a three-instruction tp_btf
- * program that loads size bytes at an offset of the task_struct it is given. Verdict, message and the kind of value read
- * must agree.
+ * Reads of struct fields, judged by our walk and by the running kernel's verifier: each is a
+ * three-instruction tp_btf program that loads size bytes at an offset of the task_struct it is
+ * given. Verdict, message and the kind of value read must agree.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@ static int load(u32 attach_id, u32 arg, s32 off, u32 size)
 {
 	u32 bpf_size = size == 1 ? BPF_B : size == 2 ? BPF_H : size == 4 ? BPF_W : BPF_DW;
 	struct bpf_insn insns[] = {
-		{ BPF_LDX | BPF_MEM | BPF_DW, 1, 1, arg * 8, 0 },
-		{ BPF_LDX | BPF_MEM | bpf_size, 0, 1, off, 0 },
-		{ BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0 },
-		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+		{BPF_LDX | BPF_MEM | BPF_DW, 1, 1, arg * 8, 0},
+		{BPF_LDX | BPF_MEM | bpf_size, 0, 1, off, 0},
+		{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0},
+		{BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
 	};
 	union bpf_attr attr;
 	long fd;
@@ -104,7 +104,7 @@ static unsigned int nr_checked, nr_wrong;
 static void check(u32 attach_id, u32 arg, u32 struct_id, u32 off, u32 size)
 {
 	struct strbuf text = STRBUF_INIT;
-	struct btf_log log = { .level = 1, .buf = &text };
+	struct btf_log log = {.level = 1, .buf = &text};
 	struct btf_walk w = {};
 	char theirs_kind[128], ours_kind[128] = "";
 	int theirs = load(attach_id, arg, off, size);
@@ -120,8 +120,9 @@ static void check(u32 attach_id, u32 arg, u32 struct_id, u32 off, u32 size)
 		same = same_kind(theirs_kind, ours_kind);
 	nr_checked++;
 	if (!same && nr_wrong++ < 20) {
-		printf("# %s +%u size %u: kernel %d %s, ours %d %s %s", btf_type_name(btf, struct_id), off, size,
-		       theirs, theirs_kind, ours, ours_kind, strbuf_str(&text));
+		printf("# %s +%u size %u: kernel %d %s, ours %d %s %s",
+		       btf_type_name(btf, struct_id), off, size, theirs, theirs_kind, ours,
+		       ours_kind, strbuf_str(&text));
 		printf("\n# %s\n", log_buf);
 	}
 	strbuf_fini(&text);
@@ -163,8 +164,9 @@ static void check_arg(const char *tracepoint, u32 arg, u32 step)
 	for (off = 0; off < bytes + 16 && off < 32000; off += 1 + rand() % step)
 		for (size = 1; size <= 8; size *= 2)
 			check(attach_id, arg, id, off, size);
-	ok(nr_checked > 100 && !nr_wrong, "%u reads of struct %s (%s) are judged as the kernel judges them",
-	   nr_checked, btf_type_name(btf, id), tracepoint);
+	ok(nr_checked > 100 && !nr_wrong,
+	   "%u reads of struct %s (%s) are judged as the kernel judges them", nr_checked,
+	   btf_type_name(btf, id), tracepoint);
 }
 
 static int read_kernel_btf(void)

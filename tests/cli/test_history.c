@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Who ran when: shares out of rqs_history, shortened again and again and not at all, equal those of a plain list of all
- * switches; what was overwritten before it was read is unknown, never invented.
+ * Who ran when: shares out of rqs_history, shortened again and again and not at all, equal those of
+ * a plain list of all switches; what was overwritten before it was read is unknown, never invented.
  */
 #include <string.h>
 
@@ -21,7 +21,8 @@ struct entry {
 static u64 seed = 1;
 static struct entry all[CPUS][SWITCHES + 1];
 static u32 nr[CPUS];
-static char mem[CPUS][sizeof(struct rqs_cpu) + RING * sizeof(struct rqs_ran)] __attribute__((aligned(8)));
+static char mem[CPUS][sizeof(struct rqs_cpu) + RING * sizeof(struct rqs_ran)]
+	__attribute__((aligned(8)));
 
 static u32 rnd(u32 n)
 {
@@ -91,7 +92,9 @@ static int by_value(const void *a, const void *b)
 /* Waits of random length, many at once; reduce says how often the history is shortened. */
 static void random_history(u32 reduce, u64 step)
 {
-	struct rqs_bpf bpf = { .mem = mem[0], .cpu_size = sizeof(mem[0]), .nr_cpus = CPUS, .ring_mask = RING - 1 };
+	struct rqs_bpf bpf = {
+		.mem = mem[0], .cpu_size = sizeof(mem[0]), .nr_cpus = CPUS, .ring_mask = RING - 1
+	};
 	struct rqs_history *h = rqs_history_create(CPUS, 1000);
 	u64 pending[TASKS] = {}, now = 1000;
 	struct rqs_shares s = {};
@@ -133,11 +136,13 @@ static void random_history(u32 reduce, u64 step)
 		}
 	}
 	rqs_history_drain(h, &bpf);
-	ok(checked > 1000 && !wrong, "%u waits have the right shares, shortened every %u switches (%u wrong)", checked,
+	ok(checked > 1000 && !wrong,
+	   "%u waits have the right shares, shortened every %u switches (%u wrong)", checked,
 	   reduce, wrong);
 	for (u32 cpu = 0; cpu < CPUS; cpu++) {
 		rqs_history_ran(h, cpu, 1000, now + 5, U64_MAX, &s);
-		ok(same_shares(cpu, 1000, now + 5, nr[cpu], &s), "one that waits from start to end has too, on CPU %u", cpu);
+		ok(same_shares(cpu, 1000, now + 5, nr[cpu], &s),
+		   "one that waits from start to end has too, on CPU %u", cpu);
 	}
 	ok(rqs_history_lost(h) == 0, "nothing is lost");
 	rqs_shares_fini(&s);
@@ -146,7 +151,9 @@ static void random_history(u32 reduce, u64 step)
 
 static void overwritten(void)
 {
-	struct rqs_bpf bpf = { .mem = mem[0], .cpu_size = sizeof(mem[0]), .nr_cpus = CPUS, .ring_mask = RING - 1 };
+	struct rqs_bpf bpf = {
+		.mem = mem[0], .cpu_size = sizeof(mem[0]), .nr_cpus = CPUS, .ring_mask = RING - 1
+	};
 	struct rqs_history *h = rqs_history_create(CPUS, 0);
 	struct rqs_shares s = {};
 	u64 unknown = 0, sum = 0, now = 0;
@@ -162,15 +169,17 @@ static void overwritten(void)
 	for (int i = 0; i < 10; i++)
 		write_switch(0, now += 10, 300, 301);
 	rqs_history_drain(h, &bpf);
-	ok(rqs_history_lost(h) > 8 * RING, "what was overwritten is counted: %llu", (unsigned long long)rqs_history_lost(h));
+	ok(rqs_history_lost(h) > 8 * RING, "what was overwritten is counted: %llu",
+	   (unsigned long long)rqs_history_lost(h));
 	rqs_history_ran(h, 0, 15, now, nr[0] - 1, &s);
 	for (u32 i = 0; i < s.nr; i++) {
 		sum += s.s[i].ns;
 		unknown += s.s[i].tid == -1 ? s.s[i].ns : 0;
 	}
 	ok(sum == now - 15, "shares still sum to the wait");
-	ok(unknown >= 10 * (rqs_history_lost(h) - 1) && unknown < now - 15, "the gap is unknown: %llu ns of %llu",
-	   (unsigned long long)unknown, (unsigned long long)(now - 15));
+	ok(unknown >= 10 * (rqs_history_lost(h) - 1) && unknown < now - 15,
+	   "the gap is unknown: %llu ns of %llu", (unsigned long long)unknown,
+	   (unsigned long long)(now - 15));
 	rqs_history_ran(h, 0, now - 90, now, nr[0] - 1, &s);
 	ok(s.nr == 1 && s.s[0].tid == 301 && s.s[0].ns == 90, "what came after it is known");
 	rqs_history_ran(h, 1, 50, 80, U64_MAX, &s);
@@ -183,7 +192,9 @@ static void overwritten(void)
 
 static void seen(void)
 {
-	struct rqs_bpf bpf = { .mem = mem[0], .cpu_size = sizeof(mem[0]), .nr_cpus = CPUS, .ring_mask = RING - 1 };
+	struct rqs_bpf bpf = {
+		.mem = mem[0], .cpu_size = sizeof(mem[0]), .nr_cpus = CPUS, .ring_mask = RING - 1
+	};
 	struct rqs_history *h = rqs_history_create(CPUS, 0);
 
 	memset(mem, 0, sizeof(mem));
@@ -191,12 +202,15 @@ static void seen(void)
 	write_switch(0, 200, 8, 9);
 	rqs_history_drain(h, &bpf);
 	ok(rqs_history_first_run(h, 7) == 1 && rqs_history_first_run(h, 8) == 100 &&
-	   rqs_history_first_run(h, 10) == U64_MAX, "first runs are known");
-	ok(rqs_history_last_out(h, 8) == 200 && rqs_history_last_out(h, 9) == 0, "so is when a task was switched out");
+		   rqs_history_first_run(h, 10) == U64_MAX,
+	   "first runs are known");
+	ok(rqs_history_last_out(h, 8) == 200 && rqs_history_last_out(h, 9) == 0,
+	   "so is when a task was switched out");
 	ok(rqs_history_runs_now(h, 9) && !rqs_history_runs_now(h, 8), "and who runs now");
 	rqs_history_saw(h, 10, 50);
 	ok(rqs_history_first_run(h, 10) == 50 && rqs_history_first_run(h, -1) == U64_MAX &&
-	   rqs_history_first_run(h, S32_MAX) == U64_MAX, "other signs of life count; impossible ids do not");
+		   rqs_history_first_run(h, S32_MAX) == U64_MAX,
+	   "other signs of life count; impossible ids do not");
 	rqs_history_destroy(h);
 }
 
@@ -208,7 +222,8 @@ static void buckets(void)
 
 	for (u32 i = 0; i < RQS_NR_BUCKETS; i++) {
 		rqs_bucket_range(i, &from, &to);
-		fine = fine && from == last && rqs_bucket_of(from) == i && rqs_bucket_of(to - 1) == i;
+		fine = fine && from == last && rqs_bucket_of(from) == i &&
+		       rqs_bucket_of(to - 1) == i;
 		last = to;
 	}
 	ok(fine && last == 0, "buckets cover 0 .. 2^64 without gaps or overlaps");

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A short run of fuzz_recording over seeds of every format: test_fuzz.py FUZZ_RECORDING [ITERATIONS]"""
+"""A short run over seeds of every format: test_fuzz.py FUZZ_RECORDING FUZZ_RECORDING_CHILD [ITERATIONS]
+
+The first harness runs the real children, the second answers for them and lies.
+"""
 import os
 import shutil
 import subprocess
@@ -8,14 +11,16 @@ import tempfile
 
 from tap import done, ok
 
-fuzz, n = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 400
+fuzz, liar = sys.argv[1:3]
+n = int(sys.argv[3]) if len(sys.argv) > 3 else 400
 here = os.path.dirname(os.path.abspath(__file__))
 corpus = tempfile.mkdtemp(prefix='inlay-corpus-')
 subprocess.run([sys.executable, os.path.join(here, 'make_corpus.py'), corpus], check=True)
-for kind, share in (('text', 5), ('perf', 2), ('dat', 1)):
-    r = subprocess.run([fuzz, '--iterations', str(n * share), '-q', '--timeout', '60', os.path.join(corpus, kind)],
+for exe, kind, share in ((fuzz, 'text', 5), (fuzz, 'perf', 1), (fuzz, 'dat', 1), (liar, 'perf', 5), (liar, 'dat', 5)):
+    r = subprocess.run([exe, '--iterations', str(n * share), '-q', '--timeout', '60', os.path.join(corpus, kind)],
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    ok(r.returncode == 0, '%d mutants of %s recordings: read or refused, no crash, no hang' % (n * share, kind),
+    ok(r.returncode == 0, '%d mutants of %s recordings%s: read or refused, no crash, no hang' %
+       (n * share, kind, ', and children that lie' if exe == liar else ''),
        r.stderr.decode(errors='replace')[-2000:])
 shutil.rmtree(corpus)
 done()
