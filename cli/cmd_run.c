@@ -401,7 +401,7 @@ out:
 
 static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct recording_opts ro = { .progress = cli_progress };
 	struct run r = { .opts = opts, .prog_name = argc > 1 ? argv[1] : NULL };
 	struct strbuf err = STRBUF_INIT;

@@ -35,14 +35,30 @@ static size_t utf8_len(const unsigned char *s)
 	return n;
 }
 
+/* How many bytes from s on stand for themselves. */
+static size_t plain_len(const unsigned char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
 void cli_json_str(FILE *f, const char *s)
 {
 	const unsigned char *c = (const unsigned char *)s;
 
-	fputc('"', f);
+	fputc_unlocked('"', f);
 	while (*c) {
-		size_t n = utf8_len(c);
+		size_t n = plain_len(c);
 
+		if (n) {
+			fwrite_unlocked(c, 1, n, f);
+			c += n;
+			continue;
+		}
+		n = utf8_len(c);
 		if (!n)
 			fprintf(f, "\\udc%02x", *c);
 		else if (*c == '"' || *c == '\\')
@@ -50,8 +66,8 @@ void cli_json_str(FILE *f, const char *s)
 		else if (*c < 0x20 || *c == 0x7f)
 			fprintf(f, "\\u%04x", *c);
 		else
-			fwrite(c, 1, n, f);
+			fwrite_unlocked(c, 1, n, f);
 		c += n ? n : 1;
 	}
-	fputc('"', f);
+	fputc_unlocked('"', f);
 }

@@ -6,6 +6,7 @@
 
 #include "json.h"
 #include "progress.h"
+#include "put.h"
 #include "rqs_text.h"
 
 static void print_ids(s32 tid, s32 tgid)
@@ -22,11 +23,16 @@ static void print_ran(const struct rqs_line *line)
 	printf(",\"ran\":[");
 	for (u32 i = 0; i < line->ran.nr; i++) {
 		const struct rqs_share *s = &line->ran.s[i];
-		char buf[24];
+		char buf[64 + 2 * PUT_U64_MAX], name[24], *p = buf;
 
-		printf("%s{\"comm\":", i ? "," : "");
-		cli_json_str(stdout, rqs_task_name(s->tid, s->comm, line->row.cpu, buf));
-		printf(",\"tid\":%d,\"ns\":%llu}", s->tid, (unsigned long long)s->ns);
+		fputs_unlocked(i ? ",{\"comm\":" : "{\"comm\":", stdout);
+		cli_json_str(stdout, rqs_task_name(s->tid, s->comm, line->row.cpu, name));
+		p = put_str(p, s->tid < 0 ? ",\"tid\":-" : ",\"tid\":");
+		p = put_u64(p, s->tid < 0 ? -(s64)s->tid : s->tid);
+		p = put_str(p, ",\"ns\":");
+		p = put_u64(p, s->ns);
+		*p++ = '}';
+		fwrite_unlocked(buf, 1, p - buf, stdout);
 	}
 	putchar(']');
 }

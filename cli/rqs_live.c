@@ -34,11 +34,11 @@ static void on_signal(int sig)
 
 /*
  * SIGPIPE is ignored everywhere (main.c): a reader that goes away ends the run as a signal does, in
- * order.
+ * order. SA_RESTART, so that a signal never cuts a row in two.
  */
 static void catch_signals(void)
 {
-	struct sigaction stop = { .sa_handler = on_signal };
+	struct sigaction stop = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);

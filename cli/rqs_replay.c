@@ -288,7 +288,7 @@ static int run_engine(struct rqs *rqs, struct recording *rec)
 
 int rqs_run_replay(struct rqs *rqs)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct recording_opts ro = { .progress = cli_progress };
 	struct strbuf err = STRBUF_INIT;
 	struct recording *rec;

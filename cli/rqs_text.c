@@ -10,15 +10,14 @@
 #include <time.h>
 
 #include "progress.h"
+#include "put.h"
 #include "rqs_text.h"
 
-/* Milliseconds with three decimals, cut: what is listed over 5 ms never reads as less. */
 static void print_ms(u64 ns, int width)
 {
-	char buf[32];
+	char buf[PUT_U64_MAX + 8];
 
-	snprintf(buf, sizeof(buf), "%llu.%03llu ms", (unsigned long long)(ns / 1000000),
-		 (unsigned long long)(ns / 1000 % 1000));
+	*put_ms(buf, ns) = 0;
 	printf("%*s", width, buf);
 }
 
@@ -80,14 +79,20 @@ static void print_ran(const struct rqs_line *line)
 {
 	for (u32 i = 0; i < line->ran.nr; i++) {
 		const struct rqs_share *s = &line->ran.s[i];
-		char buf[24];
+		char buf[24 + 4 * PUT_U64_MAX], name[24], *p = buf;
+		const char *c = rqs_task_name(s->tid, s->comm, line->row.cpu, name);
 
-		fputs(i ? ", " : "", stdout);
-		print_comm(rqs_task_name(s->tid, s->comm, line->row.cpu, buf), 0);
-		if (s->tid > 0)
-			printf("/%d", s->tid);
-		printf(" ");
-		print_ms(s->ns, 0);
+		if (i)
+			p = put_str(p, ", ");
+		for (; *c; c++)
+			*p++ = iscntrl((unsigned char)*c) ? '?' : *c;
+		if (s->tid > 0) {
+			*p++ = '/';
+			p = put_u64(p, s->tid);
+		}
+		*p++ = ' ';
+		p = put_ms(p, s->ns);
+		fwrite_unlocked(buf, 1, p - buf, stdout);
 	}
 	putchar('\n');
 }

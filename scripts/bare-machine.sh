@@ -1,37 +1,60 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The README's two commands on a bare Debian 12: a fresh debootstrap with a clean clone of this checkout's HEAD in it.
+#
 #   scripts/bare-machine.sh [demo|check|both]      (root; needs debootstrap and a Debian mirror)
-# MIRROR=URL chooses the mirror; KEEP=DIR uses and keeps that root file system. Exit status: of the last command that ran.
+#
+# MIRROR=URL chooses the mirror. KEEP=DIR makes (or uses again) that root file system and leaves it there. REF=COMMIT
+# takes another commit than HEAD. What is not committed is not in it, and that is said.
+# Exit status: of the command that failed, or 0. The last line is the last command's.
 set -eu
 what=${1:-both}
-top=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
+case $what in demo | check | both) ;; *) echo "usage: bare-machine.sh [demo|check|both]" >&2; exit 2 ;; esac
+top=$(git -C "$(dirname "$(readlink -f "$0")")" rev-parse --show-toplevel)
 mirror=${MIRROR:-http://deb.debian.org/debian}
 
 [ "$(id -u)" = 0 ] || { echo "bare-machine: needs root for debootstrap and chroot" >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "bare-machine: debootstrap is not installed: apt-get install debootstrap" >&2; exit 1; }
 
-root=${KEEP:-$(mktemp -d)}
-cleanup() {
-	umount "$root/proc" 2>/dev/null || true
+# Mounts and processes of its own: whatever happens, nothing stays mounted and no daemon of a package keeps running.
+if [ -z "${BARE_MACHINE_INSIDE:-}" ]; then
+	root=${KEEP:-$(mktemp -d)}
+	status=0
+	BARE_MACHINE_INSIDE=1 unshare --mount --pid --fork --kill-child -- "$0" "$what" "$root" || status=$?
 	[ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
-}
-trap cleanup EXIT
+	exit $status
+fi
+root=$2
 
-[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1 ||
-	{ tail -3 "$root.log" >&2; exit 1; }
-rm -f "$root.log"
-for f in /etc/resolv.conf /etc/hosts; do [ -e $f ] && cp -L $f "$root$f"; done
-# the machine's way to its package mirror, if it has one of its own
-for f in /etc/apt/apt.conf.d/*proxy*; do [ -e "$f" ] && cp "$f" "$root/etc/apt/apt.conf.d/"; done
+log=$root/bare-machine.log
+mkdir -p "$root"
+if [ ! -e "$root/etc/debian_version" ]; then
+	echo "bare-machine: debootstrap bookworm from $mirror ..."
+	debootstrap --variant=minbase bookworm "$root" "$mirror" >"$log" 2>&1 || { tail -3 "$log" >&2; exit 1; }
+fi
+# the machine's way to the network and to its package mirror, if it has one of its own
+for f in /etc/resolv.conf /etc/hosts; do [ ! -e $f ] || cp -L $f "$root$f"; done
+if command -v apt-config >/dev/null; then
+	# proxies, and whether its clock is to be trusted
+	apt-config dump | grep -E '^Acquire::(Check-|[a-z]+::Proxy)' >"$root/etc/apt/apt.conf.d/99this-machine" || true
+fi
+pass=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb)
+for v in http_proxy https_proxy no_proxy JOBS; do [ -z "${!v:-}" ] || pass+=("$v=${!v}"); done
+
 rm -rf "$root/root/inlay"
-git clone -q "$top" "$root/root/inlay"
-mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+git -c advice.detachedHead=false clone -q --no-hardlinks "$top" "$root/root/inlay"
+commit=$(git -C "$top" rev-parse --short "${REF:-HEAD}")
+git -C "$root/root/inlay" checkout -q "$(git -C "$top" rev-parse "${REF:-HEAD}")"
+changed=$(git -C "$top" status --porcelain | wc -l)
+echo "bare-machine: Debian $(cat "$root/etc/debian_version"), commit $commit; $changed files changed or new here are not in it"
+mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || true
 
-run() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
-	/bin/bash -c "cd /root/inlay && ./bootstrap $1"; }
+run() {
+	echo "bare-machine: ./bootstrap $1"
+	chroot "$root" /usr/bin/env -i "${pass[@]}" /bin/bash -c "cd /root/inlay && ./bootstrap $1"
+}
 case $what in
-demo | check) run "$what" ;;
 both) run demo && run check ;;
-*) echo "usage: bare-machine.sh [demo|check|both]" >&2; exit 2 ;;
+*) run "$what" ;;
 esac

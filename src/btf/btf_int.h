@@ -17,6 +17,12 @@ struct btf_tag_ref {
 	u32 id;
 };
 
+/* A slot of the name table. */
+struct btf_name_ref {
+	u32 id;	  /* 0: free */
+	u32 hash; /* upper half; the lower one chose the slot */
+};
+
 struct btf {
 	u32 refs; /* atomic */
 	struct btf *base;
@@ -33,7 +39,7 @@ struct btf {
 	u32 nr_own, cap_types;
 	u32 *resolved_id;   /* index as types; what a modifier, pointer, array, ... ends at */
 	u32 *resolved_size; /* arrays: bytes; others 0 */
-	u32 *names;	    /* open-addressed table of ids by (name, kind); 0: free */
+	struct btf_name_ref *names; /* open-addressed table by (name, kind) */
 	u32 names_mask;
 	u64 names_seed;
 	struct btf_tag_ref *tags;

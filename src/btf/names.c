@@ -45,17 +45,22 @@ const char *btf_name_for_log(const struct btf *btf, u32 offset)
 	return name ? name : "(invalid-name-offset)";
 }
 
-/* As the kernel's ctype: ASCII and the letters of Latin-1. */
-static bool is_alpha(u8 c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= 0xc0 && c != 0xd7 && c != 0xf7);
-}
+/*
+ * Characters of an identifier as the kernel's ctype has it: letters of ASCII and Latin-1, '_', and
+ * the dot, for names of static variables and outlined functions; digits not at the start.
+ */
+enum { IDENT_REST = 1, IDENT_FIRST = 2 };
 
-static bool is_digit(u8 c)
-{
-	return c >= '0' && c <= '9';
-}
+static const u8 ident_chars[256] = {
+	['a' ... 'z'] = IDENT_FIRST | IDENT_REST,
+	['A' ... 'Z'] = IDENT_FIRST | IDENT_REST,
+	['0' ... '9'] = IDENT_REST,
+	['_'] = IDENT_FIRST | IDENT_REST,
+	['.'] = IDENT_FIRST | IDENT_REST,
+	[0xc0 ... 0xd6] = IDENT_FIRST | IDENT_REST,
+	[0xd8 ... 0xf6] = IDENT_FIRST | IDENT_REST,
+	[0xf8 ... 0xff] = IDENT_FIRST | IDENT_REST,
+};
 
 /* Printable as the kernel's ctype: Latin-1 from the no-break space on counts. */
 static bool is_print(u8 c)
@@ -63,24 +68,17 @@ static bool is_print(u8 c)
 	return (c >= 0x20 && c < 0x7f) || c >= 0xa0;
 }
 
-/* Characters of an identifier; the kernel lets a dot pass, for names of static variables and
- * outlined functions. */
-static bool ident_char(u8 c, bool first)
-{
-	return is_alpha(c) || c == '_' || c == '.' || (!first && is_digit(c));
-}
-
 bool btf_name_is_identifier(const struct btf *btf, u32 offset)
 {
-	const char *name = btf_name_by_offset(btf, offset);
+	const u8 *name = (const u8 *)btf_name_by_offset(btf, offset);
 	u32 i;
 
-	if (!name || !ident_char(name[0], true))
+	if (!name || !(ident_chars[name[0]] & IDENT_FIRST))
 		return false;
-	for (i = 1; name[i]; i++)
-		if (i == BTF_MAX_IDENT || !ident_char(name[i], false))
+	for (i = 1; ident_chars[name[i]]; i++)
+		if (i == BTF_MAX_IDENT)
 			return false;
-	return true;
+	return !name[i];
 }
 
 bool btf_name_is_section(const struct btf *btf, u32 offset)
@@ -101,14 +99,22 @@ static u64 name_hash(const struct btf *btf, const char *name, u32 kind)
 	return XXH3_64bits_withSeed(name, strlen(name), btf->names_seed + kind);
 }
 
-/* Slot that holds (name, kind), or the free one where it would go. */
-static u32 *name_slot(const struct btf *btf, const char *name, u32 kind)
+/* Slot that holds (name, kind), or the free one where it would go; *ret_hash is what goes with it.
+ */
+static struct btf_name_ref *name_slot(const struct btf *btf, const char *name, u32 kind,
+				      u32 *ret_hash)
 {
-	u32 at = name_hash(btf, name, kind) & btf->names_mask;
+	u64 hash = name_hash(btf, name, kind);
+	u32 at = hash & btf->names_mask;
 	const struct btf_type *t;
 
-	for (; btf->names[at]; at = (at + 1) & btf->names_mask) {
-		t = btf->types[btf->names[at] - btf->start_id];
+	*ret_hash = hash >> 32;
+	for (; btf->names[at].id; at = (at + 1) & btf->names_mask) {
+		/* The other half of the hash spares most looks at the type, which are cache misses.
+		 */
+		if (btf->names[at].hash != *ret_hash)
+			continue;
+		t = btf->types[btf->names[at].id - btf->start_id];
 		if (btf_kind(t) == kind && !strcmp(btf_name_by_offset(btf, t->name_off), name))
 			break;
 	}
@@ -122,8 +128,8 @@ static bool is_indexed(const struct btf_type *t)
 
 static int build_names(struct btf *btf)
 {
-	u32 i, nr_named = 0;
-	u32 *slot;
+	struct btf_name_ref *slot;
+	u32 i, nr_named = 0, hash;
 
 	for (i = 0; i < btf->nr_own; i++)
 		nr_named += is_indexed(btf->types[i]);
@@ -137,9 +143,9 @@ static int build_names(struct btf *btf)
 
 		if (!is_indexed(t))
 			continue;
-		slot = name_slot(btf, btf_name_by_offset(btf, t->name_off), btf_kind(t));
-		if (!*slot)
-			*slot = btf->start_id + i;
+		slot = name_slot(btf, btf_name_by_offset(btf, t->name_off), btf_kind(t), &hash);
+		if (!slot->id)
+			*slot = (struct btf_name_ref){btf->start_id + i, hash};
 	}
 	return 0;
 }
@@ -190,6 +196,7 @@ int btf_index_build(struct btf *btf)
 
 s32 btf_find_by_name_kind(const struct btf *btf, const char *name, u32 kind)
 {
+	u32 hash;
 	s32 id;
 
 	if (btf->base) {
@@ -197,7 +204,7 @@ s32 btf_find_by_name_kind(const struct btf *btf, const char *name, u32 kind)
 		if (id > 0)
 			return id;
 	}
-	id = *name ? *name_slot(btf, name, kind) : 0;
+	id = *name ? name_slot(btf, name, kind, &hash)->id : 0;
 	return id ? id : -ENOENT;
 }
 

@@ -14,11 +14,34 @@ static const char *alu_word(u8 alu_op)
 	return word[alu_op >> 4] ? word[alu_op >> 4] : "?";
 }
 
-/* A number about to have a copy: both get one id, so that what is learnt of one is learnt of the other. */
-static void give_id(struct vrf *v, struct vrf_reg *reg)
+/*
+ * A number about to have a copy: both get one id, so that what is learnt of one is learnt of the other. One that is a sum
+ * already starts anew, since a copy of it could be summed again.
+ */
+void vrf_give_id(struct vrf *v, struct vrf_reg *reg)
 {
-	if (reg->type == SCALAR_VALUE && !reg->id && !vrf_tnum_is_const(reg->range.var))
+	if (reg->type != SCALAR_VALUE)
+		return;
+	if (reg->delta)
+		vrf_reg_unlink(reg);
+	if (!reg->id && !vrf_tnum_is_const(reg->range.var))
 		reg->id = vrf_new_id(v);
+}
+
+/* dst, before `dst op= src` is done: can it stay linked, as a sum? op is + or -; the sum must fit in off. */
+static bool stays_linked(const struct vrf_reg *dst, const struct vrf_reg *src, u8 alu_op, bool is32, s32 *ret_off)
+{
+	s64 val;
+
+	if ((alu_op != BPF_ADD && alu_op != BPF_SUB) || !dst->id || dst->delta || !vrf_range_is_const(&src->range, false))
+		return false;
+	val = is32 ? (s32)src->range.var.value : (s64)src->range.var.value;
+	if (is32 && dst->range.umax > U32_MAX)
+		return false;
+	if (val < S32_MIN || val > S32_MAX || (alu_op == BPF_SUB && val == S32_MIN))
+		return false;
+	*ret_off = (s32)(alu_op == BPF_ADD ? val : -val);
+	return true;
 }
 
 static void unknown_if_broken(struct vrf_reg *reg)
@@ -54,11 +77,11 @@ static int move(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 	}
 	/* the copy is the same number if nothing is cut off or extended */
 	if (bits ? src->range.umax < 1ULL << (bits - 1) : !is32 || src->range.umax <= U32_MAX) {
-		give_id(v, src);
+		vrf_give_id(v, src);
 		copy = *src;
 	} else {
 		copy = *src;
-		copy.id = 0;
+		vrf_reg_unlink(&copy);
 	}
 	copy.precise = false;
 	if (is32) {
@@ -91,7 +114,7 @@ static int negate_or_swap(struct vrf *v, const struct bpf_insn *insn, enum isa_o
 	else
 		vrf_range_end(&dst->range, (u32)insn->imm / 8, insn->code != (BPF_ALU | BPF_END | BPF_TO_LE));
 	unknown_if_broken(dst);
-	dst->id = 0;
+	vrf_reg_unlink(dst);
 	dst->precise = false;
 	return 0;
 }
@@ -128,7 +151,9 @@ static int compute(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 	bool is32 = isa_of(op)->width == 4;
 	u8 alu_op = BPF_OP(insn->code);
 	char msg[ISA_MSG_MAX];
+	bool linked;
 	int err = 0;
+	s32 off = 0;
 
 	if (isa_is_reg_form(insn->code)) {
 		err = vrf_read_reg(v, insn->src_reg);
@@ -149,13 +174,19 @@ static int compute(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 		vrf_reg_const(src, (u64)(s64)insn->imm);
 	if (dst->type != SCALAR_VALUE || src->type != SCALAR_VALUE)
 		return with_pointer(v, insn, alu_op, dst, src);
+	linked = stays_linked(dst, src, alu_op, is32, &off);
 	/* an empty view means a path that cannot be; anything is right for it */
 	if (vrf_range_is_broken(&dst->range) || vrf_range_is_broken(&src->range))
 		vrf_range_unknown(&dst->range);
 	else
 		vrf_range_alu(&dst->range, &src->range, alu_op, is32);
 	unknown_if_broken(dst);
-	dst->id = 0;
+	if (linked) {
+		dst->delta = is32 ? DELTA_32 : DELTA_64;
+		dst->off = off;
+	} else {
+		vrf_reg_unlink(dst);
+	}
 	dst->precise = false;
 	return 0;
 }

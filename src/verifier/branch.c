@@ -64,7 +64,7 @@ static void add_link(struct vrf_hist *h, struct vrf_reg *reg, u32 where)
 	if (h->nr_linked < ARRAY_SIZE(h->linked))
 		h->linked[h->nr_linked++] = (u16)where;
 	else
-		reg->id = 0;
+		vrf_reg_unlink(reg);
 }
 
 /* Registers nobody will read are left out: their links would only crowd out others. */
@@ -90,6 +90,23 @@ static struct vrf_reg *linked_reg(struct vrf_state *st, u16 where)
 	return where & 0x80 ? &f->slots[where & 0x7f].reg : &f->regs[where & 0x7f];
 }
 
+/* known is x + known->off; reg, of the same x, follows. Sums of different widths say nothing of each other. */
+static void follow(struct vrf_reg *reg, const struct vrf_reg *known)
+{
+	u8 kind = reg->delta ? reg->delta : known->delta;
+	struct vrf_range diff;
+
+	if (reg->delta && known->delta && reg->delta != known->delta)
+		return;
+	reg->range = known->range;
+	if (reg->off == known->off)
+		return;
+	vrf_range_const(&diff, (u64)((s64)reg->off - known->off));
+	vrf_range_alu(&reg->range, &diff, BPF_ADD, kind == DELTA_32);
+	if (vrf_range_is_broken(&reg->range))
+		vrf_range_unknown(&reg->range);
+}
+
 /* Only those in the history entry take the range: precision must find its way to each of them. */
 void vrf_sync_linked(struct vrf *v, struct vrf_state *st, const struct vrf_reg *known, struct vrf_hist *h)
 {
@@ -99,8 +116,8 @@ void vrf_sync_linked(struct vrf *v, struct vrf_state *st, const struct vrf_reg *
 		return;
 	for (u32 i = 0; i < h->nr_linked; i++) {
 		reg = linked_reg(st, h->linked[i]);
-		if (reg->id == src.id && reg->type == SCALAR_VALUE)
-			reg->range = src.range;
+		if (reg != known && reg->id == src.id && reg->type == SCALAR_VALUE)
+			follow(reg, &src);
 	}
 }
 

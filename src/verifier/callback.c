@@ -79,6 +79,7 @@ int vrf_push_callback(struct vrf *v, const struct helper_desc *h, const struct v
 			return err;
 		}
 	}
+	vrf_log_all_changed(v);
 	st->callback_unroll_depth++;
 	st->frame[st->cur - 1]->callback_depth++;
 	vrf_cur(v)->callback_depth = 0;

@@ -203,8 +203,7 @@ static int next_path(struct vrf *v)
 	size_t len = v->work ? v->work->log_len : 0;
 	int err;
 
-	v->scratched_regs = U32_MAX >> 16;
-	v->scratched_slots = U64_MAX;
+	vrf_log_all_changed(v);
 	err = vrf_branch_done(v, parent);
 	if (err)
 		return err;
@@ -322,8 +321,7 @@ int vrf_walk(struct vrf *v, u32 subprog)
 		vrf_reg_type(&f->regs[1], PTR_TO_CTX);
 	v->insn_idx = v->cur->first_idx = v->subs[subprog].start;
 	v->prev_idx = v->cur->last_idx = VRF_NO_INSN;
-	v->scratched_regs = U32_MAX >> 16;
-	v->scratched_slots = U64_MAX;
+	vrf_log_all_changed(v);
 	v->print_full = false;
 	v->insn_log_end = 0;
 	while (!err) {

@@ -40,7 +40,7 @@ static bool number_ids_match(struct vrf *v, u32 old, u32 cur)
 
 static bool same_object(const struct vrf_reg *a, const struct vrf_reg *b)
 {
-	if (a->type != b->type || a->off != b->off)
+	if (a->type != b->type || a->off != b->off || a->delta != b->delta)
 		return false;
 	switch (type_base(a->type)) {
 	case PTR_TO_STACK:
@@ -80,6 +80,9 @@ static bool reg_covers(struct vrf *v, const struct vrf_reg *old, const struct vr
 	case SCALAR_VALUE:
 		if (!old->precise && exact == VRF_NOT_EXACT)
 			return true;
+		/* linked the same way: a sum in the one is the same sum in the other */
+		if (old->id && (old->delta != cur->delta || old->off != cur->off))
+			return false;
 		return vrf_range_within(&old->range, &cur->range) && number_ids_match(v, old->id, cur->id);
 	case PTR_TO_MAP_VALUE:
 	case PTR_TO_MAP_KEY:
@@ -108,7 +111,8 @@ static bool slot_covers(struct vrf *v, const struct vrf_slot *old, const struct 
 	const struct vrf_reg *a, *b;
 	bool relevant = false;
 
-	if (exact == VRF_EXACT && (!cur || memcmp(old->type, cur->type, 8)))
+	/* rounds of a loop must agree in what is spilled, as in Linux, though it would be sound to ask less */
+	if (exact != VRF_NOT_EXACT && (!cur || memcmp(old->type, cur->type, 8)))
 		return false;
 	for (u32 i = 0; i < 8; i++)
 		relevant |= old->type[i] != SLOT_INVALID && old->type[i] != SLOT_MISC;

@@ -225,6 +225,7 @@ int vrf_call_sub(struct vrf *v, const struct bpf_insn *insn)
 		callee->regs[i] = caller->regs[i];
 	for (u32 i = 0; i < CALLER_SAVED; i++)
 		vrf_reg_not_init(&caller->regs[i]);
+	vrf_log_all_changed(v);
 	v->insn_idx = v->subs[subprog].start;
 	if (v->log_level & 3) {
 		vrf_say(v, "caller:\n");

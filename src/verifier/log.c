@@ -211,6 +211,8 @@ static void say_fields(struct vrf *v, const struct vrf_reg *reg)
 
 	if (reg->id) {
 		vrf_say(v, "id=%u", reg->id);
+		if (reg->delta)
+			vrf_say(v, "%+d", reg->off);
 		sep = ",";
 	}
 	if (reg->ref_id) {

@@ -305,15 +305,12 @@ int vrf_mem_access(struct vrf *v, const struct vrf_access *a)
 	dst = loaded(v, a);
 	if (dst && dst->type == SCALAR_VALUE && (a->size < 8 || a->sign_extend)) {
 		if (a->sign_extend) {
-			u32 before = dst->id;
-
 			if (dst->range.umax >> (a->size * 8 - 1))
-				before = 0;
+				vrf_reg_unlink(dst);
 			vrf_range_sext(&dst->range, a->size);
-			dst->id = before;
 		} else {
 			if (dst->range.umax >> 1 >> (a->size * 8 - 1))
-				dst->id = 0;
+				vrf_reg_unlink(dst);
 			vrf_range_zext(&dst->range, a->size);
 		}
 	}

@@ -12,10 +12,10 @@ static struct vrf_func *frame_of(const struct vrf *v, const struct vrf_reg *ptr)
 	return v->cur->frame[ptr->frameno];
 }
 
+/* To be shown in the log. (For a caller's stack the slot of the running frame is shown, as in Linux.) */
 static void scratch(struct vrf *v, const struct vrf_func *f, u32 spi)
 {
-	if (f == vrf_cur(v))
-		v->scratched_slots |= 1ULL << spi;
+	v->scratched_slots |= 1ULL << spi;
 }
 
 /* Bytes [lowest, end) relative to the frame pointer the access may touch; grows the stack to hold them. */
@@ -133,12 +133,12 @@ static int fill_part(struct vrf *v, struct vrf_func *f, s64 off, u32 size, struc
 	}
 	if (!dst)
 		return 0;
-	if (size <= spilled && off % (s64)spilled == 0) {
-		/* the low bytes: the caller cuts the range to size */
+	if (size <= spilled && off % 8 == 0) {
+		/* the low bytes, since a spill begins at the slot's lowest: the caller cuts the range to size */
 		*dst = *reg;
 		dst->precise = false;
 		if (width_of(reg) > size * 8)
-			dst->id = 0;
+			vrf_reg_unlink(dst);
 		return note_access(v, f, spi);
 	}
 	for (u32 i = 0; i < size; i++)
@@ -158,6 +158,7 @@ static int read_fixed(struct vrf *v, struct vrf_func *f, s64 off, u32 size, stru
 	struct vrf_slot *s = &f->slots[spi];
 
 	vrf_mark_stack_read(v, f->frameno, spi);
+	scratch(v, f, spi);
 	if (!vrf_slot_is_spill(s)) {
 		/* bytes above a narrower spill may be of it no more: a spill always reaches down to type[7] */
 		for (u32 i = 0; i < size; i++)
@@ -236,12 +237,11 @@ static int write_fixed(struct vrf *v, struct vrf_func *f, s64 off, u32 size, str
 	if (value && off % 8 == 0) {
 		bool fits = width_of(value) <= size * 8;
 
-		if (value->type == SCALAR_VALUE && src_regno >= 0 && fits && !value->id &&
-		    !vrf_tnum_is_const(value->range.var))
-			value->id = vrf_new_id(v);
+		if (src_regno >= 0 && fits)
+			vrf_give_id(v, value);
 		spill(s, value, size);
 		if (value->type == SCALAR_VALUE && !fits)
-			s->reg.id = 0;
+			vrf_reg_unlink(&s->reg);
 		return note_access(v, f, spi);
 	}
 	unspill(s);
@@ -354,7 +354,6 @@ int vrf_stack_arg(struct vrf *v, u32 regno, s32 off, u32 size, bool zero_ok, boo
 		u32 spi = (u32)(-o - 1) / 8;
 
 		if (write) {
-			scratch(v, f, spi);
 			unspill(&f->slots[spi]);
 			*byte_at(f, o) = SLOT_MISC;
 		}

@@ -32,14 +32,21 @@
 
 #define CALLER_SAVED 6 /* r0..r5 */
 
+enum vrf_delta {
+	DELTA_NONE = 0,
+	DELTA_64, /* x + off */
+	DELTA_32, /* (u32)(x + off), x below 2^32 */
+};
+
 struct vrf_reg {
 	u32 type; /* enum reg_type | enum type_flag */
 	s32 off;  /* pointers: known part of the offset, the rest is range */
 	/*
 	 * Pointers: registers with the same id hold the same pointer (one NULL check serves all). Numbers: registers with
-	 * the same id hold the same number.
+	 * the same id hold the same number x, or x + off (delta says how).
 	 */
 	u32 id;
+	u8 delta; /* enum vrf_delta; numbers with an id only */
 	u32 ref_id; /* acquired reference this pointer is (part of); 0 none */
 	u32 frameno; /* PTR_TO_STACK: whose stack */
 	bool precise; /* numbers: some decision depended on the exact range */
@@ -224,6 +231,12 @@ size_t vrf_log_len(const struct vrf *v);
 const char *vrf_type_str(struct vrf *v, u32 type);
 void vrf_tnum_str(char *buf, size_t n, struct tnum t);
 
+static inline void vrf_log_all_changed(struct vrf *v) /* the next state is shown whole */
+{
+	v->scratched_regs = UINT16_MAX;
+	v->scratched_slots = U64_MAX;
+}
+
 /* ---- state.c ---- */
 static inline struct vrf_func *vrf_cur(const struct vrf *v)
 {
@@ -253,6 +266,12 @@ void vrf_reg_unknown(struct vrf_reg *reg);
 void vrf_reg_const(struct vrf_reg *reg, u64 val);
 void vrf_reg_zero_off(struct vrf_reg *reg); /* offset of a pointer: exactly 0 */
 void vrf_reg_type(struct vrf_reg *reg, u32 type);
+static inline void vrf_reg_unlink(struct vrf_reg *reg) /* reg: a number */
+{
+	reg->id = 0;
+	reg->delta = DELTA_NONE;
+	reg->off = 0;
+}
 static inline bool vrf_reg_is_const(const struct vrf_reg *reg)
 {
 	return reg->type == SCALAR_VALUE && vrf_tnum_is_const(reg->range.var);
@@ -327,6 +346,7 @@ void vrf_stack_fill(struct vrf *v, u32 regno, u32 size);
 int vrf_btf_access(struct vrf *v, const struct vrf_access *a);
 
 /* ---- alu.c, ptr.c, branch.c ---- */
+void vrf_give_id(struct vrf *v, struct vrf_reg *reg);
 int vrf_alu(struct vrf *v, const struct bpf_insn *insn, enum isa_op op);
 int vrf_ptr_alu(struct vrf *v, const struct bpf_insn *insn, u8 alu_op, struct vrf_reg *dst, const struct vrf_reg *ptr,
 		const struct vrf_reg *num);

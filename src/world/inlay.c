@@ -31,7 +31,7 @@ static int parse_types(const struct inlay_opts *o, const struct log_sink *log, s
 	size_t size = o->btf ? o->btf_size : (size_t)(inlay_model_btf_end - inlay_model_btf);
 	struct strbuf text = STRBUF_INIT;
 	struct btf_log blog = {.level = BTF_LOG_ERRORS, .buf = &text};
-	int err = size > BTF_MAX_BYTES ? -E2BIG : btf_parse(data, size, NULL, &blog, ret_btf);
+	int err = size > BTF_MAX_BYTES ? -E2BIG : btf_parse_kernel(data, size, &blog, ret_btf);
 
 	if (err)
 		log_to(log, LOG_ERR, "types of the simulated kernel: %s (%s)", strerror(-err),

@@ -118,7 +118,7 @@ if len(os.sched_getaffinity(0)) > 1:
     if throttled and not opened:
         skip(name, 'the kernel gave it the CPU in between (sched_rt_runtime_us)')
     else:
-        ok(opened and opened[0]['tid'] == hungry.pid and opened[0]['open'] in ('start', 'both') and
+        ok(opened and opened[0]['tid'] == hungry.pid and (throttled or opened[0]['open'] in ('start', 'both')) and
            opened[0]['wait_ns'] > 10**8, name, rows, opened, s)
     subprocess.run(['chrt', '-o', '-p', '0', str(pid)], check=True)
     finish([hungry])
@@ -147,15 +147,17 @@ perf = os.path.join(tmp, 'perf.data')
 events = ','.join(f'sched:{e}' for e in ('sched_switch', 'sched_wakeup', 'sched_wakeup_new', 'sched_migrate_task',
                                          'sched_process_fork', 'sched_process_exit'))
 procs, pids = workload(120)
-live = subprocess.Popen([INLAY, 'runqslower', '-d', '6', '-c', 'rqs-*', '--json', '1ms'], stdout=subprocess.PIPE,
+live = subprocess.Popen([INLAY, 'runqslower', '-d', '60', '-c', 'rqs-*', '--json', '1ms'], stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE)
-time.sleep(1)
+live.stderr.readline()    # it is attached
 try:
     rec = subprocess.run(['perf', 'record', '-q', '-a', '-k', 'CLOCK_MONOTONIC', '-m', '4096', '-e', events, '-o', perf, '--',
                           'sleep', '3'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     recorded = rec.returncode == 0
 except OSError:
     recorded = False
+time.sleep(0.3)
+live.send_signal(signal.SIGINT)
 out = live.communicate()[0].decode(errors='surrogateescape')
 finish(procs)
 if recorded:

@@ -265,10 +265,8 @@ static int conditional_inside(u32 i, struct sum *s)
 	if (prandom() & 1)
 		s->n++;
 	else if (i & 1)
-		s->sum += s->n;
-	if (s->n > 5 && s->sum < 7)
-		s->at = 3;
-	return prandom() & 1;
+		s->sum += 3;
+	return 0;
 }
 
 SEC("raw_tp/sched_switch") int ok_branches_inside(void *ctx)

@@ -298,8 +298,81 @@ static void program(struct gen *g)
 	strbuf_puts(&g->b, one_in(2) ? "r0 = r8\nexit\n" : "exit\n");
 }
 
+/* ---- logs ---- */
+
+/* Lines only the kernel writes: how it marks precision, liveness, loops. */
+static bool is_aside(const char *line)
+{
+	static const char *const starts[] = { "mark_precise", "frame ", "SCC ", "(", "Live regs", " ", "processed", "func#" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (!strncmp(line, starts[i], strlen(starts[i])))
+			return true;
+	return !*line;
+}
+
+/*
+ * What a log says of registers and stack after each instruction: one line an instruction walked, "N: text ; state".
+ * Linux puts the state on a line of its own when something was said in between; addresses differ.
+ */
+static void digest(const char *log, struct strbuf *out)
+{
+	char *copy = strdup(log), *save = NULL;
+
+	for (char *l = strtok_r(copy, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+		char *state, *p;
+		unsigned int n, code;
+
+		if (is_aside(l))
+			continue;
+		state = strstr(l, "; ");
+		if (sscanf(l, "%u: (%x)", &n, &code) == 2) {
+			if (strstr(l, "safe"))
+				continue;
+			strbuf_printf(out, "\n%u: %02x", n, code);
+			if (!state || code == 0x18)
+				continue;
+			p = state + 2;
+		} else if (sscanf(l, "%u: ", &n) == 1 && strchr(l, '=')) {
+			p = strchr(l, ':') + 2;
+		} else {
+			continue;
+		}
+		strbuf_printf(out, " %s", p);
+	}
+	strbuf_putc(out, '\n');
+	free(copy);
+}
+
+/* Both logs as far as both walked the same way; the first line that differs is shown. True: nothing differs. */
+static bool same_log(const char *ours, const char *theirs, u64 at)
+{
+	struct strbuf a = STRBUF_INIT, b = STRBUF_INIT;
+	const char *x, *y;
+	bool same;
+
+	digest(ours, &a);
+	digest(theirs, &b);
+	x = strbuf_str(&a);
+	y = strbuf_str(&b);
+	same = !strcmp(x, y);
+	if (!same) {
+		size_t i = 0, start = 0;
+
+		for (; x[i] && x[i] == y[i]; i++)
+			if (x[i] == '\n')
+				start = i + 1;
+		printf("# logs differ, seed %#llx:\n#   inlay  %.*s\n#   kernel %.*s\n", (unsigned long long)at,
+		       (int)strcspn(x + start, "\n"), x + start, (int)strcspn(y + start, "\n"), y + start);
+	}
+	strbuf_fini(&a);
+	strbuf_fini(&b);
+	return same;
+}
+
 int main(int argc, char **argv)
 {
+	long logs = 0, logs_same = 0;
 	long n = argc > 1 ? atol(argv[1]) : 3000;
 	long both = 0, neither = 0, only_kernel = 0, only_inlay = 0;
 	bool talk = getenv("INLAY_TEST_LOG");
@@ -325,6 +398,10 @@ int main(int argc, char **argv)
 			ok(false, "program assembles");
 			break;
 		}
+		if (n == 1) {
+			printf("%s\nflags %u\n", strbuf_str(&g.b), flags);
+			fflush(stdout);
+		}
 		vt_judge(&t, code.insns, code.len, BPF_PROG_TYPE_RAW_TRACEPOINT, flags, 1, &ours);
 		vt_ask_kernel(&t, code.insns, code.len, BPF_PROG_TYPE_RAW_TRACEPOINT, flags, 0, &theirs);
 		both += !ours.err && !theirs.err;
@@ -339,18 +416,27 @@ int main(int argc, char **argv)
 			printf("# inlay only, seed %#llx flags %u: the kernel says: %s\n", (unsigned long long)before, flags,
 			       theirs.reason);
 		}
+		if (!ours.err && !theirs.err) {
+			vt_verdict_fini(&theirs);
+			vt_ask_kernel(&t, code.insns, code.len, BPF_PROG_TYPE_RAW_TRACEPOINT, flags, 2, &theirs);
+			vt_verdict_fini(&ours);
+			vt_judge(&t, code.insns, code.len, BPF_PROG_TYPE_RAW_TRACEPOINT, flags, 2, &ours);
+			logs++;
+			logs_same += same_log(ours.log, theirs.log, before);
+		}
 		if (n == 1) {
 			vt_verdict_fini(&theirs);
 			vt_ask_kernel(&t, code.insns, code.len, BPF_PROG_TYPE_RAW_TRACEPOINT, flags, 2, &theirs);
 			vt_verdict_fini(&ours);
 			vt_judge(&t, code.insns, code.len, BPF_PROG_TYPE_RAW_TRACEPOINT, flags, 2, &ours);
-			printf("%s\n---- inlay\n%s---- kernel\n%s", strbuf_str(&g.b), ours.log, theirs.log);
+			printf("---- inlay\n%s---- kernel\n%s", ours.log, theirs.log);
 		}
 		vt_verdict_fini(&ours);
 		vt_verdict_fini(&theirs);
 		isa_code_fini(&code);
 		strbuf_fini(&g.b);
 	}
+	printf("# of %ld logs of accepted programs %ld are the same, state by state\n", logs, logs_same);
 	printf("# of %ld programs: both accept %ld, both refuse %ld, only the kernel accepts %ld\n", n, both, neither,
 	       only_kernel);
 	ok(!only_inlay, "no program accepted that the kernel refuses (%ld)", only_inlay);
