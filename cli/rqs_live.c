@@ -20,10 +20,9 @@
 #include "cgroup.h"
 #include "cli.h"
 
-#define LIVE_RING_ENTRIES (1u << 15) /* 1 MiB a CPU */
-#define LIVE_ROW_BYTES	  (1u << 22)
-#define POLL_MAX_MS	  100
-#define POLL_MIN_MS	  5
+#define LIVE_ROW_BYTES (1u << 22)
+#define POLL_MAX_MS    100
+#define POLL_MIN_MS    5
 
 static volatile sig_atomic_t stopped;
 
@@ -124,7 +123,7 @@ static double ring_fill(const struct rqs *rqs, u64 *last)
 
 	for (u32 i = 0; i < rqs->nr_cpus; i++) {
 		u64 pos = rqs_bpf_cpu(&rqs->bpf[0], i)->pos;
-		double f = (double)(pos - last[i]) / LIVE_RING_ENTRIES;
+		double f = (double)(pos - last[i]) / (rqs->bpf[0].ring_mask + 1);
 
 		fill = max_of(fill, f);
 		last[i] = pos;
@@ -161,9 +160,15 @@ static int live_loop(struct rqs *rqs, u64 until)
 	return rc;
 }
 
+/* 1 MiB of history a CPU, less where there may be many CPUs: the kernel cannot swap it. */
+static u32 ring_entries(u32 nr_cpus)
+{
+	return nr_cpus <= 16 ? 1u << 15 : nr_cpus <= 64 ? 1u << 14 : 1u << 13;
+}
+
 static int live_run(struct rqs *rqs)
 {
-	int status = rqs_start(rqs, LIVE_RING_ENTRIES, LIVE_ROW_BYTES), rc;
+	int status = rqs_start(rqs, ring_entries(rqs->nr_cpus), LIVE_ROW_BYTES), rc;
 
 	if (status)
 		return status;

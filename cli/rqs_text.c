@@ -269,7 +269,10 @@ static void print_totals(struct rqs *rqs)
 	       (unsigned long long)t->failures);
 	if (rqs->lost_gaps)
 		printf("at least ");
-	printf("%llu events lost\n", (unsigned long long)(rqs->lost + t->rows_lost));
+	printf("%llu events lost", (unsigned long long)(rqs->lost + t->rows_lost));
+	if (rqs->unknown_tgids)
+		printf(", %llu tasks of unknown process", (unsigned long long)rqs->unknown_tgids);
+	putchar('\n');
 }
 
 static void text_end(struct rqs *rqs)

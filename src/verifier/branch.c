@@ -262,7 +262,8 @@ int vrf_jump(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 /* The engine decides when it jumps: both ways are possible each time, and rounds are widened so that they end. */
 int vrf_may_goto(struct vrf *v, const struct bpf_insn *insn)
 {
-	struct vrf_state *prev = vrf_prev_visit(v, v->cur, v->insn_idx), *next;
+	/* the parent is the checkpoint just made here: the round before is above it */
+	struct vrf_state *here = v->cur->parent, *prev = here ? vrf_prev_visit(v, here, v->insn_idx) : NULL, *next;
 
 	next = vrf_push(v, v->insn_idx + 1, v->insn_idx);
 	if (!next)

@@ -262,6 +262,7 @@ static int return_to_caller(struct vrf *v)
 		vrf_say(v, "to caller at %u:\n", v->insn_idx);
 		vrf_log_state(v, st, st->cur - 1, true);
 	}
+	v->print_full = true;
 	vrf_func_free(v, callee);
 	st->frame[st->cur--] = NULL;
 	if (callback) {

@@ -142,6 +142,37 @@ p = inlay('runqslower', '--cgroup', '/no/such')
 ok(p.rc == 1 and '/no/such' in p.err, 'an unknown cgroup is refused', p.err)
 finish(procs)
 
+# a cgroup of its own
+root = next((m.split()[1] for m in open('/proc/self/mounts') if m.split()[2] == 'cgroup2'), None)
+group = root and os.path.join(root, f'inlay-test-{os.getpid()}')
+procs, pids = workload(60)
+try:
+    os.mkdir(group)
+    with open(os.path.join(group, 'cgroup.procs'), 'w') as f:
+        f.write(str(procs[0].pid))
+    for more in ([], ['--attach', 'raw_tp']):
+        rows, opened, _ = rows_of(inlay('runqslower', '-d', '1', '--cgroup', os.path.basename(group), '--json', *more,
+                                        '500us').out)
+        ok(rows and {r['tid'] for r in rows + opened} == {procs[0].pid}, f'--cgroup: tasks of that cgroup only {more}',
+           rows[:2])
+except (OSError, TypeError) as e:
+    skip('--cgroup', f'no cgroup can be made here: {e}')
+
+# a signal never cuts a row in two, however full the pipe is
+p = subprocess.Popen([INLAY, 'runqslower', '--json', '0'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+time.sleep(2.5)
+p.send_signal(signal.SIGINT)
+time.sleep(0.2)
+out = p.communicate()[0].decode(errors='surrogateescape')
+try:
+    rows, _, s = rows_of(out)
+    ok(p.returncode == 0 and s and len(rows) > 100, 'interrupted while the pipe is full: whole rows and a summary', len(rows))
+except ValueError as e:
+    ok(False, 'interrupted while the pipe is full: whole rows and a summary', e)
+finish(procs)
+if group and os.path.isdir(group):
+    os.rmdir(group)
+
 # beside perf: every wait in the middle of perf's recording is a row of the live run, and the other way round
 perf = os.path.join(tmp, 'perf.data')
 events = ','.join(f'sched:{e}' for e in ('sched_switch', 'sched_wakeup', 'sched_wakeup_new', 'sched_migrate_task',
