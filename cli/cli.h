@@ -7,6 +7,9 @@
 
 extern const struct cli_command cmd_runqslower, cmd_run, cmd_check, cmd_dump;
 
+/* From now on no control character leaves through stdout or stderr (clean.c). Call before anything is printed. */
+void cli_clean_output(void);
+
 /* "inlay: …" on standard error, one line. Returns CLI_FAILED. */
 int cli_fail(const char *fmt, ...) __printf_like(1, 2);
 /* As cli_fail(), for a mistake on the command line. Returns CLI_USAGE. */

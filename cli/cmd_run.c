@@ -341,15 +341,26 @@ static int attach_all(struct run *r)
 				r->obj.path);
 }
 
+static void show_progress(void *ctx, const struct rec_event *ev)
+{
+	const struct recording_info *info = recording_info(ctx);
+	static u32 events;
+
+	if (++events % 4096 == 0)
+		cli_progress(NULL, "replaying", ev->ts_ns - info->first_ts_ns,
+			     info->last_ts_ns - info->first_ts_ns);
+}
+
 static int replay_through(struct run *r, struct recording *rec)
 {
+	struct replay_opts ro = { .after = show_progress, .ctx = rec };
 	struct replay *replay = NULL;
 	int status = attach_all(r), rc;
 	struct bpf_program *prog;
 
 	if (status)
 		return status;
-	rc = replay_create(r->engine->inlay->env, rec, NULL, &replay);
+	rc = replay_create(r->engine->inlay->env, rec, &ro, &replay);
 	if (rc)
 		return cli_fail("cannot replay %s: %s", r->opts->input, strerror(-rc));
 	rc = replay_run(replay, 0, &stop);

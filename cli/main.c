@@ -116,6 +116,7 @@ int main(int argc, char **argv)
 	char **args;
 
 	signal(SIGPIPE, SIG_IGN);
+	cli_clean_output();
 	if (argc > 1 && !strcmp(argv[1], "--words"))
 		return print_words(argc, argv);
 	args = calloc(argc + 1, sizeof(*args));

@@ -33,10 +33,10 @@ void cli_progress(void *ctx, const char *stage, u64 done, u64 total)
 	last_ms = now;
 	shown = true;
 	if (total)
-		fprintf(stderr, "\r\033[K%s: %llu %%", stage,
+		dprintf(STDERR_FILENO, "\r\033[K%s: %llu %%", stage,
 			(unsigned long long)(100.0 * done / total));
 	else
-		fprintf(stderr, "\r\033[K%s: %llu MiB", stage, (unsigned long long)(done >> 20));
+		dprintf(STDERR_FILENO, "\r\033[K%s: %llu MiB", stage, (unsigned long long)(done >> 20));
 	fflush(stderr);
 }
 
@@ -45,6 +45,6 @@ void cli_progress_clear(void)
 	if (!shown)
 		return;
 	shown = false;
-	fputs("\r\033[K", stderr);
+	dprintf(STDERR_FILENO, "\r\033[K");
 	fflush(stderr);
 }

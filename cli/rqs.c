@@ -219,8 +219,16 @@ int rqs_finish(struct rqs *rqs)
 	const struct rqs_output *out = rqs_output(rqs);
 
 	rqs_sum_totals(rqs);
-	for (u32 i = 0; i < rqs->nr_open_end && !rqs->opts->summary; i++)
-		out->line(rqs, &rqs->open_end[i]);
+	for (u32 i = 0; i < rqs->nr_open_end && !rqs->opts->summary; i++) {
+		struct rqs_line *line = &rqs->open_end[i];
+		int rc = rqs_history_ran(rqs->history, line->row.cpu, line->row.ts - line->row.wait_ns,
+					 line->row.ts, U64_MAX, &line->ran);
+
+		if (rc)
+			return cli_fail("who ran meanwhile: %s", strerror(-rc));
+		out->line(rqs, line);
+		rqs_shares_fini(&line->ran);
+	}
 	rqs->nr_open = rqs->nr_open_end;
 	out->end(rqs);
 	if (rqs->totals.rows_lost)

@@ -40,6 +40,8 @@ static void collect(struct replay_run *run, u64 now)
 	int rc = rqs_collect(run->rqs);
 
 	run->switches = 0;
+	cli_progress(NULL, "replaying", now - run->rqs->start_ns,
+		     run->rqs->info->last_ts_ns - run->rqs->start_ns);
 	if (!rc)
 		rc = rqs_maybe_reduce(run->rqs, now);
 	if (rc) {

@@ -31,7 +31,7 @@ static u64 map_update_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_map_update_elem = {
 	HELPER_IS(map_update_elem, 2),
 	.fn = map_update_elem,
-	.flags = HELPER_PKT_ACCESS,
+	.flags = HELPER_PKT_ACCESS | HELPER_WRITES_MAP,
 	.ret = RET_INTEGER,
 	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY, ARG_PTR_TO_MAP_VALUE, ARG_ANYTHING},
 };
@@ -46,7 +46,7 @@ static u64 map_delete_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_map_delete_elem = {
 	HELPER_IS(map_delete_elem, 3),
 	.fn = map_delete_elem,
-	.flags = HELPER_PKT_ACCESS,
+	.flags = HELPER_PKT_ACCESS | HELPER_WRITES_MAP,
 	.ret = RET_INTEGER,
 	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY},
 };

@@ -137,7 +137,8 @@ static u64 oldest_busy(struct ring *r, u64 prod)
 			break;
 		pos += record_bytes(len & RING_LEN_BITS);
 	}
-	r->pending_pos = pos;
+	/* a header somebody wrote over must not carry it past what was ever produced */
+	r->pending_pos = pos = min_of(pos, prod);
 	return pos;
 }
 

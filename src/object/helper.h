@@ -21,6 +21,7 @@ enum helper_flag {
 	HELPER_TAIL_CALL = 1u << 8,
 	HELPER_STORAGE_GET = 1u << 9, /* r5 is the hidden allocation flag */
 	HELPER_CAPS_PERFMON = 1u << 10,
+	HELPER_WRITES_MAP = 1u << 11, /* changes the map it is given: not one that is read-only for programs */
 	HELPER_RET_SIZE = 1u << 11, /* returns -MAX_ERRNO … the most its size argument can be (probe_read_*_str) */
 	HELPER_RET_CPU = 1u << 12,  /* returns a CPU number */
 };

@@ -69,10 +69,14 @@ static int move(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 	if (err)
 		return err;
 	if (src->type != SCALAR_VALUE) {
-		if (!is32 && !bits)
+		if (!is32 && !bits) {
 			regs[insn->dst_reg] = *src;
-		else /* part of a pointer is just a number */
-			vrf_reg_unknown(&regs[insn->dst_reg]);
+			return 0;
+		}
+		/* part of a pointer is just a number */
+		vrf_reg_unknown(&regs[insn->dst_reg]);
+		if (is32)
+			vrf_range_low32(&regs[insn->dst_reg].range);
 		return 0;
 	}
 	/* the copy is the same number if nothing is cut off or extended */

@@ -148,7 +148,7 @@ int vrf_mem_arg(struct vrf *v, u32 regno, u32 size, bool zero_ok, bool write, st
 		return size ? vrf_btf_access(v, &a) : 0;
 	}
 	if (zero_ok && !size && vrf_reg_is_null(reg))
-		return 0;
+		return vrf_mark_precise(v, regno);
 	vrf_say(v, "R%u type=%s expected=%s\n", regno, vrf_type_str(v, reg->type), vrf_type_str(v, PTR_TO_STACK));
 	return -EACCES;
 read_only:
@@ -330,7 +330,12 @@ int vrf_check_arg(struct vrf *v, u32 arg, const struct helper_desc *h, struct vr
 	err = vrf_read_reg(v, regno);
 	if (err || type_base(type) == ARG_ANYTHING)
 		return err;
-	if (!(vrf_reg_is_null(reg) && vrf_may_be_null(type))) {
+	if (vrf_reg_is_null(reg) && vrf_may_be_null(type)) {
+		/* That it is 0 is all that makes it good: no state with another number may be taken for this one. */
+		err = vrf_mark_precise(v, regno);
+		if (err)
+			return err;
+	} else {
 		err = check_type(v, regno, arg, h);
 		if (!err)
 			err = check_off(v, regno, type);

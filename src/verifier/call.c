@@ -70,6 +70,10 @@ static int note_map(struct vrf *v, const struct helper_desc *h, struct map *map)
 	err = map_fits(v, h, map);
 	if (err)
 		return err;
+	if (h->flags & HELPER_WRITES_MAP && map->map_flags & BPF_F_RDONLY_PROG) {
+		vrf_say(v, "write into map forbidden\n");
+		return -EACCES;
+	}
 	if (!fact->map && !fact->map_poisoned)
 		fact->map = map;
 	else if (fact->map != map) {

@@ -137,7 +137,7 @@ static int mem_to_global(struct vrf *v, u32 regno, const struct proto_arg *arg)
 	int err;
 
 	if (vrf_reg_is_null(reg) && arg->nullable)
-		return 0;
+		return vrf_mark_precise(v, regno);
 	if (vrf_may_be_null(reg->type)) {
 		if (!arg->nullable) {
 			vrf_say(v, "arg#%u is expected to be non-NULL\n", regno - 1);

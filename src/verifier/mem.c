@@ -142,7 +142,7 @@ static int ctx_access(struct vrf *v, const struct vrf_access *a)
 	struct vrf_reg *reg = &vrf_regs(v)[a->regno], *dst = loaded(v, a);
 	struct ctx_access info = { .reg_type = SCALAR_VALUE, .log = v->log_level ? v->log : NULL };
 	s32 off = reg->off + a->off;
-	int err = vrf_ptr_off_fixed(v, reg, a->regno);
+	int err = vrf_ptr_off_zero(v, reg, a->regno);
 
 	if (err)
 		return err;

@@ -65,6 +65,17 @@ static void meet_s32(struct vrf_range *r, s32 min, s32 max)
 	r->smax32 = min_of(r->smax32, max);
 }
 
+/* The interval may hold a single number of the tnum: then it is that. */
+static void only_member(struct vrf_range *r)
+{
+	u64 first, second;
+
+	if (r->umin > r->umax || !vrf_tnum_next(r->var, r->umin, &first) || first > r->umax)
+		return;
+	if (first == U64_MAX || !vrf_tnum_next(r->var, first + 1, &second) || second > r->umax)
+		vrf_range_const(r, first);
+}
+
 /* An unknown sign bit is 1 in the smallest member and 0 in the largest. */
 static void bounds_from_tnum(struct vrf_range *r)
 {
@@ -74,6 +85,8 @@ static void bounds_from_tnum(struct vrf_range *r)
 	meet_u64(r, r->var.value, r->var.value | r->var.mask);
 	meet_s32(r, (s32)((u32)low.value | ((u32)low.mask & (1u << 31))), (s32)(low.value | (low.mask & S32_MAX)));
 	meet_u32(r, (u32)low.value, (u32)(low.value | low.mask));
+	if (r->var.mask && (r->umin > r->var.value || r->umax < (r->var.value | r->var.mask)))
+		only_member(r);
 }
 
 /*

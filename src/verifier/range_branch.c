@@ -149,6 +149,10 @@ static void refine_bits(struct vrf_range *a, u64 mask, bool is32, bool taken)
 		return;
 	t = taken ? vrf_tnum_or(t, vrf_tnum_const(mask)) : vrf_tnum_and(t, vrf_tnum_const(~mask));
 	a->var = is32 ? vrf_tnum_set_low32(a->var, t) : t;
+	if (!taken) { /* Linux keeps nothing but the bits then */
+		vrf_range_unbound64(a);
+		vrf_range_unbound32(a);
+	}
 }
 
 /* a < b, or a <= b. An end that would wrap (nothing is below 0) is left: the branch is dead, and saying less is sound. */

@@ -129,6 +129,32 @@ struct tnum vrf_tnum_bswap(struct tnum a, u32 size)
 	return (struct tnum){ swap_bytes(a.value, size), swap_bytes(a.mask, size) };
 }
 
+/*
+ * At the highest known bit where from disagrees, either the number's 1 makes it larger already, or one of the unknown bits
+ * above that are 0 in from must become 1: the lowest such. All unknown bits below are then 0.
+ */
+bool vrf_tnum_next(struct tnum a, u64 from, u64 *ret)
+{
+	u64 wrong = (from ^ a.value) & ~a.mask, top, above, grow;
+
+	if (!wrong) {
+		*ret = from;
+		return true;
+	}
+	top = 1ULL << (63 - __builtin_clzll(wrong));
+	above = ~(top | (top - 1)); /* agrees with a there */
+	if (a.value & top) {
+		*ret = (from & above) | (a.value & ~above);
+		return true;
+	}
+	grow = a.mask & ~from & above;
+	if (!grow)
+		return false;
+	grow &= -grow;
+	*ret = (from & ~(grow | (grow - 1))) | grow | (a.value & (grow - 1));
+	return true;
+}
+
 bool vrf_tnum_is_aligned(struct tnum a, u64 size)
 {
 	return !(tnum_max(a) & (size - 1));

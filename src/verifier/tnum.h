@@ -58,6 +58,7 @@ bool vrf_tnum_overlap(struct tnum a, struct tnum b);
 /* The low size bytes, the rest 0; size 1..8. */
 struct tnum vrf_tnum_cast(struct tnum a, u32 size);
 struct tnum vrf_tnum_bswap(struct tnum a, u32 size); /* byte-swapped low size (2, 4, 8) bytes, the rest 0 */
+bool vrf_tnum_next(struct tnum a, u64 from, u64 *ret); /* smallest number of a that is >= from; false: none */
 bool vrf_tnum_is_aligned(struct tnum a, u64 size); /* size: power of two; every number is a multiple */
 
 static inline struct tnum vrf_tnum_low32(struct tnum a)

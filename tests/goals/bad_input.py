@@ -375,7 +375,12 @@ def objects():
         base = with_core if 'CO-RE' in how else events
         file = put('damaged.o', damaged(base, how))
         bad(f'object, run: {how}', ('run', file, '-i', hog), 1, 'damaged.o', *words)
-        bad(f'object, check: {how}', ('check', file), 1, 'damaged.o', *words, stdout_may=True)
+        p = run('check', file)
+        if p.rc == 1 and not p.err and ' refused ' in p.out:
+            # a verdict on one program, in the table, is what check is for
+            ok(re.search(words[-1], p.out), f'object, check: {how}', *p.out.splitlines()[2:6])
+        else:
+            one_line(f'object, check: {how}', p, 1, 'damaged.o', *words, stdout_may=True)
     problems = []
     for n in cuts(len(events)):
         p = run('run', put('cut.o', events[:n]), '-i', hog)

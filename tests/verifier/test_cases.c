@@ -167,6 +167,17 @@ static const struct row rows[] = {
 	  RECORD "if r0 == 0 goto out; *(u64 *)(r10 - 8) = r0; call 7; r1 = *(u64 *)(r10 - 8); r2 = 0; call 132;" END, 0 },
 	{ "a record submitted by a callee", true,
 	  RECORD "if r0 == 0 goto out; r1 = r0; call f;" END "; f: r2 = 0; call 132; r0 = 0; exit", 0 },
+	{ "what a half write leaves of a number is not the half", false,
+	  VALUE "*(u64 *)(r10 - 24) = r7; r1 = 4; *(u32 *)(r10 - 24) = r1; r7 = *(u32 *)(r10 - 20);" INDEX END, 0 },
+	/* maps that programs may only read, contexts that moved */
+	{ "an update of a read-only map", false,
+	  "*(u32 *)(r10 - 4) = 0; r1 = 0; *(u64 *)(r10 - 56) = r1; *(u64 *)(r10 - 48) = r1; *(u64 *)(r10 - 40) = r1;"
+	  "*(u64 *)(r10 - 32) = r1; *(u64 *)(r10 - 24) = r1; *(u64 *)(r10 - 16) = r1; r1 = map5; r2 = r10; r2 += -4;"
+	  "r3 = r10; r3 += -56; r4 = 0; call 2;" END, "write into map forbidden" },
+	{ "a delete from a read-only map", false, "*(u32 *)(r10 - 4) = 0; r1 = map5; r2 = r10; r2 += -4; call 3;" END,
+	  "write into map forbidden" },
+	{ "a context pointer that was moved", false, "r1 += 8; r0 = *(u64 *)(r1 + 0);" END,
+	  "dereference of modified ctx ptr R1 off=8 disallowed" },
 	/* flow */
 	{ "a bounded loop", true, "r6 = 0; l: r6 += 1; if r6 < 100 goto l;" END, 0 },
 	{ "an endless loop", false, "r6 = 0; l: if r6 == 0 goto l;" END, 0 },

@@ -179,6 +179,25 @@ static bool test_tnum_range(void)
 	return true;
 }
 
+static bool test_tnum_next(void)
+{
+	for (int i = 0; i < NR; i++)
+		for (u32 place = 0; place <= 56; place += 56)
+			for (u32 from = 0; from < 256; from++) {
+				struct tnum a = vrf_tnum_lsh(all[i], place);
+				u32 want = from;
+				u64 got = 0;
+				bool found;
+
+				while (want < 256 && !vrf_tnum_has(all[i], want))
+					want++;
+				found = vrf_tnum_next(a, (u64)from << place, &got);
+				if (found != (want < 256) || (found && got != (u64)want << place))
+					return false;
+			}
+	return true;
+}
+
 /* ---- ranges ---- */
 
 static u64 embed(u32 x, u32 how)
@@ -559,6 +578,7 @@ int main(int argc, char **argv)
 		   bits);
 	ok(test_tnum_shift(), "tnum shifts hold every result, 8 bits at every byte");
 	ok(test_tnum_sets(), "tnum union, intersection, overlap, inclusion agree with the sets");
+	ok(test_tnum_next(), "next number of a tnum, 8 bits at either end");
 	ok(test_tnum_range(), "tnum of an interval holds it");
 	ok(test_sync(n * 10), "deduction loses no member and breaks nothing");
 	ok(test_byte_order(n), "byte order keeps sampled members");
