@@ -296,6 +296,8 @@ int rec_input_open(struct recording *rec, const char *path)
 		rec->in.size = rec->opts.data_size;
 		return unpack_layers(rec);
 	}
+	if (!*path)
+		return rec_fail(rec, ENOENT, "the name given is empty: give the recording's file, or - for standard input");
 	fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return rec_fail(rec, errno, "%s", strerror(errno));

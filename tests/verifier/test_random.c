@@ -376,7 +376,7 @@ static bool same_log(const char *ours, const char *theirs, u64 at)
 int main(int argc, char **argv)
 {
 	long logs = 0, logs_same = 0;
-	long n = argc > 1 ? atol(argv[1]) : 1500;
+	long n = argc > 1 ? atol(argv[1]) : 400;
 	long both = 0, neither = 0, only_kernel = 0, only_inlay = 0, gave_up = 0;
 	bool talk = getenv("INLAY_TEST_LOG");
 	struct vt t;
