@@ -3,9 +3,13 @@
 #ifndef INLAY_CLI_CLI_H
 #define INLAY_CLI_CLI_H
 
+#include "base/log.h"
 #include "opt.h"
 
 extern const struct cli_command cmd_runqslower, cmd_run, cmd_check, cmd_dump;
+
+/* Where a reader's warnings go: a line each on standard error. */
+extern const struct log_sink cli_warnings;
 
 /* From now on no control character leaves through stdout or stderr (clean.c). Call before anything is printed. */
 void cli_clean_output(void);

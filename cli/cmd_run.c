@@ -413,7 +413,7 @@ out:
 static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	struct recording_opts ro = { .progress = cli_progress };
+	struct recording_opts ro = { .progress = cli_progress, .log = &cli_warnings };
 	struct run r = { .opts = opts, .prog_name = argc > 1 ? argv[1] : NULL };
 	struct strbuf err = STRBUF_INIT;
 	struct recording *rec = NULL;

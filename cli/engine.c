@@ -83,8 +83,11 @@ static int read_btf(struct cli_engine *e, const char *path)
 	u32 size;
 
 	if (!btf)
-		return cli_fail("--btf %s: %s", path,
-				errno == EINVAL ? "no BTF in it" : strerror(errno));
+		return cli_fail("--btf %s: %s: give raw BTF or an ELF file with a .BTF section, such as "
+				"/sys/kernel/btf/vmlinux",
+				path, errno == ENOENT && !access(path, F_OK) ? "no BTF in it"
+				      : errno == EIO || errno == EINVAL || errno >= 4000 ? "this is no BTF"
+											  : strerror(errno));
 	data = btf__raw_data(btf, &size);
 	e->btf = data ? malloc(size) : NULL;
 	if (e->btf) {

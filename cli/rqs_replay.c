@@ -25,10 +25,22 @@ struct replay_run {
 	struct replay *replay;
 	u32 switches, batch; /* since the last collection, and when to collect */
 	bool target_seen;    /* the process or thread of -p, -t occurs */
+	bool begun;	     /* the header is printed */
 	int error;	     /* sticky */
 };
 
 static volatile int stop;
+
+/* Output begins when it is known that there will be any: not for a -p or -t that never occurs. */
+static void begin_output(struct replay_run *run)
+{
+	const struct rqs_opts *o = run->rqs->opts;
+
+	if (run->begun || ((o->tgid || o->tid) && !run->target_seen))
+		return;
+	run->begun = true;
+	rqs_output(run->rqs)->header(run->rqs);
+}
 
 static void on_signal(int sig)
 {
@@ -37,8 +49,10 @@ static void on_signal(int sig)
 
 static void collect(struct replay_run *run, u64 now)
 {
-	int rc = rqs_collect(run->rqs);
+	int rc;
 
+	begin_output(run);
+	rc = rqs_collect(run->rqs);
 	run->switches = 0;
 	cli_progress(NULL, "replaying", now - run->rqs->start_ns,
 		     run->rqs->info->last_ts_ns - run->rqs->start_ns);
@@ -215,6 +229,7 @@ static int replay_all(struct replay_run *run)
 	cli_progress_clear();
 	if (rc < 0 && !run->error)
 		run->error = rc;
+	begin_output(run);
 	end_rc = rqs_collect(rqs);
 	if (end_rc && !run->error)
 		run->error = end_rc;
@@ -234,15 +249,17 @@ static int replay_all(struct replay_run *run)
 static int finish(struct replay_run *run, int rc)
 {
 	const struct rqs_opts *o = run->rqs->opts;
-	int status = rqs_finish(run->rqs);
+	int status;
 
+	if (!rc && !run->error && (o->tgid || o->tid) && !run->target_seen)
+		return cli_fail("no %s %u in %s (%s)", o->tgid ? "process" : "task",
+				o->tgid ? o->tgid : o->tid, o->input, o->tgid ? "-p" : "-t");
+	begin_output(run);
+	status = rqs_finish(run->rqs);
 	if (rc < 0)
 		return cli_fail("%s", replay_error(run->replay));
 	if (run->error)
 		return cli_fail("reading the rows: %s", strerror(-run->error));
-	if ((o->tgid || o->tid) && !run->target_seen)
-		return cli_fail("no %s %u in %s (%s)", o->tgid ? "process" : "task",
-				o->tgid ? o->tgid : o->tid, o->input, o->tgid ? "-p" : "-t");
 	return status;
 }
 
@@ -261,7 +278,7 @@ static int replay_with_engine(struct rqs *rqs, struct recording *rec)
 	rc = replay_create(rqs->engine->inlay->env, rec, &ro, &run.replay);
 	if (rc)
 		return cli_fail("cannot replay %s: %s", rqs->opts->input, strerror(-rc));
-	rqs_output(rqs)->header(rqs);
+	begin_output(&run);
 	rc = replay_all(&run);
 	status = finish(&run, rc);
 	replay_destroy(run.replay);
@@ -291,7 +308,7 @@ static int run_engine(struct rqs *rqs, struct recording *rec)
 int rqs_run_replay(struct rqs *rqs)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	struct recording_opts ro = { .progress = cli_progress };
+	struct recording_opts ro = { .progress = cli_progress, .log = &cli_warnings };
 	struct strbuf err = STRBUF_INIT;
 	struct recording *rec;
 	int status;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "progress.h"
 
 /* A failure is one line, whatever it has to say. */
 static void say(const struct cli_command *see, const char *fmt, va_list args)
@@ -35,3 +36,13 @@ int cli_usage(const struct cli_command *cmd, const char *fmt, ...)
 	va_end(args);
 	return CLI_USAGE;
 }
+
+static void warn(void *ctx, enum log_level level, const char *text)
+{
+	if (level <= LOG_WARN) {
+		cli_progress_clear();
+		fprintf(stderr, "inlay: %s\n", text);
+	}
+}
+
+const struct log_sink cli_warnings = { .write = warn };

@@ -278,10 +278,14 @@ static int check_line_rec(struct btf_sec *b, const u32 *rec)
 	return 0;
 }
 
+#define CORE_RELO_MAX 12 /* BPF_CORE_TYPE_MATCHES, the last there is */
+
 static int check_core_rec(struct btf_sec *b, const u32 *rec)
 {
 	if (!rec[1] || rec[1] > b->nr)
 		return FAIL(b, "core_relo: type %u of %u", rec[1], b->nr);
+	if (rec[3] > CORE_RELO_MAX)
+		return FAIL(b, "core_relo: unknown kind %u", rec[3]);
 	if (rec[2] >= b->str_len)
 		return FAIL(b, "core_relo: access string at 0x%x, the strings end at 0x%x", rec[2],
 			    b->str_len);

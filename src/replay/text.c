@@ -286,6 +286,9 @@ int rec_text_open(struct recording *rec)
 			 "%llu scheduler events cannot be read and count as lost, the first in "
 			 "line %llu",
 			 (unsigned long long)t->bad_lines, (unsigned long long)t->bad_at);
+	if (rec->in.size && rec->in.map[rec->in.size - 1] != '\n')
+		rec_warn(rec, "the text ends within line %llu: it may have been cut there",
+			 (unsigned long long)t->lines);
 	rec->format = strdup(t->trace_cmd ? "trace-cmd report text"
 			     : t->dash	  ? "ftrace text"
 					  : "perf script text");

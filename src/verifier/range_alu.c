@@ -34,7 +34,8 @@ static void add_bounds32(struct vrf_range *d, const struct vrf_range *s)
 	bool wrap_min = __builtin_add_overflow(d->umin32, s->umin32, &d->umin32);
 	bool wrap_max = __builtin_add_overflow(d->umax32, s->umax32, &d->umax32);
 
-	if (__builtin_add_overflow(d->smin32, s->smin32, &d->smin32) || 	    __builtin_add_overflow(d->smax32, s->smax32, &d->smax32)) {
+	if (__builtin_add_overflow(d->smin32, s->smin32, &d->smin32) ||
+	    __builtin_add_overflow(d->smax32, s->smax32, &d->smax32)) {
 		d->smin32 = S32_MIN;
 		d->smax32 = S32_MAX;
 	}
@@ -64,7 +65,8 @@ static void sub_bounds32(struct vrf_range *d, const struct vrf_range *s)
 	bool wrap_min = __builtin_sub_overflow(d->umin32, s->umax32, &d->umin32);
 	bool wrap_max = __builtin_sub_overflow(d->umax32, s->umin32, &d->umax32);
 
-	if (__builtin_sub_overflow(d->smin32, s->smax32, &d->smin32) || 	    __builtin_sub_overflow(d->smax32, s->smin32, &d->smax32)) {
+	if (__builtin_sub_overflow(d->smin32, s->smax32, &d->smin32) ||
+	    __builtin_sub_overflow(d->smax32, s->smin32, &d->smax32)) {
 		d->smin32 = S32_MIN;
 		d->smax32 = S32_MAX;
 	}
@@ -85,7 +87,8 @@ static void mul_bounds(struct vrf_range *d, const struct vrf_range *s)
 	} else {
 		d->umin *= s->umin; /* no larger than the largest, which fits */
 	}
-	over = __builtin_mul_overflow(d->smin, s->smin, &p[0]) || __builtin_mul_overflow(d->smin, s->smax, &p[1]) || 	       __builtin_mul_overflow(d->smax, s->smin, &p[2]) || __builtin_mul_overflow(d->smax, s->smax, &p[3]);
+	over = __builtin_mul_overflow(d->smin, s->smin, &p[0]) || __builtin_mul_overflow(d->smin, s->smax, &p[1]) ||
+	       __builtin_mul_overflow(d->smax, s->smin, &p[2]) || __builtin_mul_overflow(d->smax, s->smax, &p[3]);
 	min = min_of(min_of(p[0], p[1]), min_of(p[2], p[3]));
 	max = max_of(max_of(p[0], p[1]), max_of(p[2], p[3]));
 	d->smin = over ? S64_MIN : min;
@@ -103,7 +106,8 @@ static void mul_bounds32(struct vrf_range *d, const struct vrf_range *s)
 	} else {
 		d->umin32 *= s->umin32;
 	}
-	over = __builtin_mul_overflow(d->smin32, s->smin32, &p[0]) || __builtin_mul_overflow(d->smin32, s->smax32, &p[1]) || 	       __builtin_mul_overflow(d->smax32, s->smin32, &p[2]) || __builtin_mul_overflow(d->smax32, s->smax32, &p[3]);
+	over = __builtin_mul_overflow(d->smin32, s->smin32, &p[0]) || __builtin_mul_overflow(d->smin32, s->smax32, &p[1]) ||
+	       __builtin_mul_overflow(d->smax32, s->smin32, &p[2]) || __builtin_mul_overflow(d->smax32, s->smax32, &p[3]);
 	min = min_of(min_of(p[0], p[1]), min_of(p[2], p[3]));
 	max = max_of(max_of(p[0], p[1]), max_of(p[2], p[3]));
 	d->smin32 = over ? S32_MIN : min;
