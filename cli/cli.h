@@ -8,8 +8,12 @@
 
 extern const struct cli_command cmd_runqslower, cmd_run, cmd_check, cmd_dump;
 
-/* Where a reader's warnings go: a line each on standard error. */
+/*
+ * Where a reader's warnings go: a line each on standard error, from cli_warnings_release() on. Until then they are kept, so
+ * that an input that cannot be read says one thing only: why.
+ */
 extern const struct log_sink cli_warnings;
+void cli_warnings_release(void);
 
 /* From now on no control character leaves through stdout or stderr (clean.c). Call before anything is printed. */
 void cli_clean_output(void);

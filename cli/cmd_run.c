@@ -427,6 +427,7 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	cli_progress_clear();
 	strbuf_fini(&err);
 	if (!status && rec) {
+		cli_warnings_release();
 		sigaction(SIGINT, &sa, NULL);
 		sigaction(SIGTERM, &sa, NULL);
 	}

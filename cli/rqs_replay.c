@@ -320,7 +320,7 @@ int rqs_run_replay(struct rqs *rqs)
 		strbuf_fini(&err);
 		return status;
 	}
-	cli_progress_clear();
+	cli_warnings_release();
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	rqs->info = recording_info(rec);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/strbuf.h"
 #include "cli.h"
 #include "progress.h"
 
@@ -37,12 +38,27 @@ int cli_usage(const struct cli_command *cmd, const char *fmt, ...)
 	return CLI_USAGE;
 }
 
+static struct strbuf held; /* warnings of an input that is not open yet */
+static bool holding = true;
+
 static void warn(void *ctx, enum log_level level, const char *text)
 {
-	if (level <= LOG_WARN) {
-		cli_progress_clear();
-		fprintf(stderr, "inlay: %s\n", text);
+	if (level > LOG_WARN)
+		return;
+	if (holding) {
+		strbuf_printf(&held, "inlay: %s\n", text);
+		return;
 	}
+	cli_progress_clear();
+	fprintf(stderr, "inlay: %s\n", text);
 }
 
 const struct log_sink cli_warnings = { .write = warn };
+
+void cli_warnings_release(void)
+{
+	holding = false;
+	cli_progress_clear();
+	fputs(strbuf_str(&held), stderr);
+	strbuf_fini(&held);
+}
