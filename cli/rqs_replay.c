@@ -320,7 +320,7 @@ int rqs_run_replay(struct rqs *rqs)
 		strbuf_fini(&err);
 		return status;
 	}
-	cli_warnings_release();
+	cli_progress_clear();
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	rqs->info = recording_info(rec);
@@ -332,6 +332,7 @@ int rqs_run_replay(struct rqs *rqs)
 	if (!status)
 		status = check_filters(rqs);
 	if (!status) {
+		cli_warnings_release();
 		rqs_configure(rqs);
 		status = run_engine(rqs, rec);
 	}
