@@ -16,11 +16,11 @@ mirror=${MIRROR:-http://deb.debian.org/debian}
 [ "$(id -u)" = 0 ] || { echo "bare-machine: needs root for debootstrap and chroot" >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "bare-machine: debootstrap is not installed: apt-get install debootstrap" >&2; exit 1; }
 
-# Mounts and processes of its own: whatever happens, nothing stays mounted and no daemon of a package keeps running.
+# Mounts of its own: whatever happens, nothing stays mounted. (The pids stay those of the machine: live tests need them.)
 if [ -z "${BARE_MACHINE_INSIDE:-}" ]; then
 	root=${KEEP:-$(mktemp -d)}
 	status=0
-	BARE_MACHINE_INSIDE=1 unshare --mount --pid --fork --kill-child -- "$0" "$what" "$root" || status=$?
+	BARE_MACHINE_INSIDE=1 unshare --mount -- "$0" "$what" "$root" || status=$?
 	[ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
 	exit $status
 fi
@@ -48,7 +48,8 @@ git -C "$root/root/inlay" checkout -q "$(git -C "$top" rev-parse "${REF:-HEAD}")
 changed=$(git -C "$top" status --porcelain | wc -l)
 echo "bare-machine: Debian $(cat "$root/etc/debian_version"), commit $commit; $changed files changed or new here are not in it"
 mount -t proc proc "$root/proc"
-mount -t sysfs -o ro sysfs "$root/sys" 2>/dev/null || true
+mount --rbind /sys "$root/sys" && mount --make-rslave "$root/sys"
+mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev"
 
 run() {
 	echo "bare-machine: ./bootstrap $1"

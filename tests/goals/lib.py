@@ -41,8 +41,17 @@ def skip(name, why):
 
 
 def skip_all(why):
+    """In TAP it is the plan that says so; an exit status of its own would count as an error."""
     print(f'1..0 # SKIP {why}')
-    sys.exit(77)
+    sys.exit(0)
+
+
+def own_pid_namespace():
+    """BPF and perf see the pids of the first namespace, which a process in another cannot know."""
+    try:
+        return os.readlink('/proc/self/ns/pid') != 'pid:[4026531836]'
+    except OSError:
+        return False
 
 
 def done():

@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 
-from lib import INLAY, WAITS, done, ok, run, skip, skip_all
+from lib import INLAY, WAITS, done, ok, own_pid_namespace, run, skip, skip_all
 
 sys.path.insert(0, os.path.dirname(WAITS))
 import waits as independent  # noqa: E402
@@ -150,6 +150,8 @@ class Live:
 def possible():
     if os.geteuid():
         return 'needs root'
+    if own_pid_namespace():
+        return 'in a pid namespace of its own nobody knows which of the recorded tasks are its own'
     if not shutil.which('perf'):
         return 'perf is not installed'
     p = run('runqslower', '-d', '100ms', '10s')
