@@ -40,7 +40,7 @@ def skip(name, why):
 
 def skip_all(why):
     print(f'1..0 # SKIP {why}')
-    sys.exit(77)
+    sys.exit(0)  # the plan says it; a status of its own would be an error to TAP
 
 
 def done():

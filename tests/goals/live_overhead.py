@@ -36,8 +36,8 @@ TOLERANCE = 100_000        # ns between the two readers of one event
 MIN_NS = 500_000           # rows of this length at least are compared
 MATCHED = 0.99
 AT_LEAST = 100             # rows; fewer prove nothing
-LOOPS = 100_000            # of perf bench sched pipe
-PAIRS = 9
+LOOPS = 200_000            # of perf bench sched pipe
+PAIRS = 11
 EVENTS = ','.join(f'sched:sched_{e}' for e in ('switch', 'wakeup', 'wakeup_new', 'migrate_task', 'process_fork',
                                                'process_exit'))
 WORKER = '''

@@ -386,7 +386,7 @@ int main(int argc, char **argv)
 	if (!t.kernel) {
 		printf("1..0 # SKIP %s\n", t.why_not);
 		vt_fini(&t);
-		return 77;
+		return 0; /* in TAP the plan says so */
 	}
 	for (long i = 0; i < n; i++) {
 		struct gen g = { 0 };

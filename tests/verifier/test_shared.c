@@ -59,7 +59,7 @@ int main(void)
 
 	if (!f) {
 		printf("1..0 # SKIP no %s\n", path);
-		return 77;
+		return 0; /* in TAP the plan says so */
 	}
 	vt_init(&t);
 	while (getline(&line, &cap, f) > 0) {
