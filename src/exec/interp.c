@@ -119,6 +119,8 @@ enum { DR, DW, SR, MR, MW, R0R, R6R, CALL, SW = ISA_FX_SW, R0W = ISA_FX_R0W };
 #define RUN_EXIT(name, code, width, fx)
 #define RUN_MAY_GOTO(name, code, width, fx)
 #define RUN_CAST(name, code, width, fx)
+#define RUN_PERCPU(name, code, width, fx)
+#define RUN_TLS(name, code, width, fx)
 #define RUN_LD_ABS(name, code, width, fx)
 #define RUN_LD_IND(name, code, width, fx)
 
@@ -162,6 +164,8 @@ static u64 interpret(const struct exec_sub *sub, const u64 arg[5], const s32 **r
 #define ROW_CALL_SUBPROG    [ISA_CALL_SUBPROG] = &&op_CALL_SUBPROG - &&base_label,
 #define ROW_CALL_KFUNC
 #define ROW_CAST(name)
+#define ROW_PERCPU(name)
+#define ROW_TLS(name)
 #define ROW_LD_ABS(name)
 #define ROW_LD_IND(name)
 	static const s32 handlers[ISA_OP_MAX] = {

@@ -103,6 +103,7 @@ const char *isa_op_name(int op)
 static const char *const kind_word[] = {
 	[ISA_K_ALU] = "ALU",	     [ISA_K_NEG] = "NEG",
 	[ISA_K_MOV] = "MOV",	     [ISA_K_CAST] = "MOV",
+	[ISA_K_PERCPU] = "MOV",	     [ISA_K_TLS] = "LDX",
 	[ISA_K_END] = "END",	     [ISA_K_LD_IMM64] = "LD_IMM64",
 	[ISA_K_LD_ABS] = "LD_[ABS|IND]", [ISA_K_LD_IND] = "LD_[ABS|IND]",
 	[ISA_K_LDX] = "LDX",	     [ISA_K_ST] = "ST",

@@ -11,6 +11,8 @@
 #include "base/types.h"
 
 #define ISA_REG_MAX    11     /* r0..r10 */
+#define ISA_REG_AX     11     /* scratch of rewritten code; no program can name it, no call keeps it */
+#define ISA_NR_REGS    12     /* what an engine has: r0..r10 and AX */
 #define ISA_REG_FP     10     /* the read-only frame pointer */
 #define ISA_STACK_SIZE 512    /* bytes of stack of one frame, and of all frames of a program together */
 #define ISA_MSG_MAX    80     /* enough for every message of isa_check_*() */
@@ -18,6 +20,7 @@
 /* modes of LDX that only rewriting makes; Linux uses the same numbers */
 #define ISA_PROBE_MEM	0x20
 #define ISA_PROBE_MEMSX 0x40
+#define ISA_TLS_MEM	0xe0 /* inlay's: a field of the running vCPU's block (struct env_tls) at off */
 
 enum isa_op {
 #define OP(name, ...) ISA_##name,
@@ -31,6 +34,8 @@ enum isa_kind {
 	ISA_K_NEG,	 /* dst = -dst */
 	ISA_K_MOV,	 /* dst = (sign-extended part of) src, or imm */
 	ISA_K_CAST,	 /* dst = src in another address space */
+	ISA_K_PERCPU,	 /* dst = address of this vCPU's copy of what src points to */
+	ISA_K_TLS,	 /* dst = field of the running vCPU's block */
 	ISA_K_END,	 /* dst = byte-swapped dst */
 	ISA_K_LD_IMM64,	 /* two slots: dst = 64-bit constant, map, BTF object or subprogram */
 	ISA_K_LD_ABS,	 /* r0 = packet[imm] */

@@ -3,6 +3,7 @@
 #ifndef INLAY_OBJECT_HELPER_H
 #define INLAY_OBJECT_HELPER_H
 
+#include "object/gen.h"
 #include "object/regtype.h"
 
 /* Runs on the thread of the program, inside its read section; "current", vCPU and run context come from env_tls. */
@@ -22,8 +23,9 @@ enum helper_flag {
 	HELPER_STORAGE_GET = 1u << 9, /* r5 is the hidden allocation flag */
 	HELPER_CAPS_PERFMON = 1u << 10,
 	HELPER_WRITES_MAP = 1u << 11, /* changes the map it is given: not one that is read-only for programs */
-	HELPER_RET_SIZE = 1u << 11, /* returns -MAX_ERRNO … the most its size argument can be (probe_read_*_str) */
-	HELPER_RET_CPU = 1u << 12,  /* returns a CPU number */
+	HELPER_RET_SIZE = 1u << 12, /* returns -MAX_ERRNO … the most its size argument can be (probe_read_*_str) */
+	HELPER_RET_CPU = 1u << 13,  /* returns a CPU number */
+	HELPER_PURE = 1u << 14,	    /* changes nothing a program can see and reads nothing its arguments point to */
 };
 
 /* Where a helper belongs; a program type names the groups it allows. */
@@ -71,6 +73,7 @@ struct helper_desc {
 	 * argument is at most. 0, or -errno (EINVAL: "Invalid format string"). NULL: any text will do.
 	 */
 	int (*check_str)(const char *text, u64 size);
+	gen_fn gen; /* code in place of a call, whatever map it gets (object/gen.h); NULL: none. INLINE_HELPER */
 };
 
 /* By UAPI number; NULL: inlay has no such helper. */

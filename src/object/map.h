@@ -3,6 +3,7 @@
 #ifndef INLAY_OBJECT_MAP_H
 #define INLAY_OBJECT_MAP_H
 
+#include "object/gen.h"
 #include "object/obj.h"
 #include "object/prog.h"
 #include "rcu/rcu.h"
@@ -82,6 +83,15 @@ struct map_ops {
 	int (*sys_lookup_and_delete)(struct map *map, const void *key, void *value, u64 flags);
 	int (*sys_next_key)(struct map *map, const void *key /* NULL: first */, void *next_key);
 	u64 (*mem_usage)(const struct map *map);
+
+	/*
+	 * Code in place of a call of a helper that takes this map (object/gen.h), by which call->helper->id says; NULL: none.
+	 * inline_kind: which switch turns it off.
+	 */
+	gen_fn gen;
+	u32 inline_kind; /* enum inline_kind; 0: INLINE_MAP */
+	/* Twin of the helper for this type, called directly when the map is known (helper id -> function); NULL: none. */
+	u64 (*(*direct)(const struct map *map, u32 helper_id))(u64, u64, u64, u64, u64);
 
 	int (*mmap_check)(struct map *map, u64 off, u64 len, int prot, bool shared); /* NULL: -EINVAL */
 	bool (*readable)(struct map *map);

@@ -44,11 +44,16 @@ struct insn_fact {
 	u8 mem;		     /* enum insn_mem, loads and stores */
 	u8 call_subprog : 1; /* call of a subprogram: subprog is which */
 	u8 map_poisoned : 1; /* helper call reached with different maps */
+	u8 cold : 1;	     /* unlikely to run: an engine may place it out of the way */
+	u8 inner_map : 1;    /* map is only a pattern: the call gets some map of that shape, found in a map of maps */
+	u8 owner_valid : 1;  /* HELPER_STORAGE_GET: the owner argument is proved to be no NULL and no stale pointer */
 	u32 subprog;	     /* pseudo call, or ld_imm64 of a function: index into prog->subprogs */
 	u32 orig;	     /* index in the program as it was loaded */
 	struct map *map;     /* ld_imm64 of a map or its value; helper call: the one map it gets (NULL: none or several) */
 	u64 imm64;	     /* ld_imm64: the value it loads at run time (map pointer, value address, kernel symbol …) */
 	const struct helper_desc *helper; /* call of a helper */
+	/* call of a helper: what is called in its place, a twin of helper->fn for this one map; NULL: helper->fn. rewrite/'s */
+	u64 (*fn)(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 };
 
 struct prog_subprog {
@@ -57,6 +62,7 @@ struct prog_subprog {
 	s32 func_info;	 /* index into func_info, -1 none */
 	bool is_cb;	 /* only ever called through bpf_func */
 	bool is_global;
+	bool reads_stale; /* may read bytes of its stack it has not written: they read as zero */
 	const char *name; /* from BTF; NULL without */
 };
 
@@ -108,6 +114,12 @@ struct prog {
 	u32 uid;
 	u32 verified_insns;
 	u32 max_ctx_offset; /* end of the furthest context byte accessed; the verifier's */
+
+	/*
+	 * What runs: a shadow that owns insns, facts, subprogs and line_info of its own, all else is this program's. insns
+	 * above stay the xlated text that is shown. NULL: insns themselves run. rewrite/ makes it, rw_lowered_free() frees it.
+	 */
+	struct prog *lowered;
 
 	/* run side */
 	u64 (*entry)(struct prog *prog, void *ctx); /* set by exec/; runs the body only */

@@ -204,6 +204,8 @@ int vrf_alu(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 	case ISA_K_END:
 		return negate_or_swap(v, insn, op);
 	case ISA_K_CAST:
+	case ISA_K_PERCPU:
+	case ISA_K_TLS:
 		vrf_say(v, "addr_space_cast insn can only be used in a program that has an associated arena\n");
 		return -EINVAL;
 	}

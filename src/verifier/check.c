@@ -149,6 +149,8 @@ int vrf_step(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 	case ISA_K_NEG:
 	case ISA_K_MOV:
 	case ISA_K_CAST:
+	case ISA_K_PERCPU:
+	case ISA_K_TLS:
 	case ISA_K_END:
 		err = vrf_alu(v, insn, op);
 		break;

@@ -173,6 +173,8 @@ static bool trace_back(struct trace *t, u32 idx, s64 next, const struct vrf_hist
 	case ISA_K_EXIT:
 		return trace_exit(t, next);
 	case ISA_K_CAST:
+	case ISA_K_PERCPU:
+	case ISA_K_TLS:
 	case ISA_K_LD_ABS:
 	case ISA_K_LD_IND:
 		return false;
