@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 struct cleaner {
@@ -32,28 +33,66 @@ static char clean_byte(struct cleaner *c, u8 b)
 	return c->follow ? (char)b : '?';
 }
 
+/* Eight bytes that are all printable ASCII. */
+static bool all_print(const char *p)
+{
+	const u64 ones = 0x0101010101010101ULL, high = ones << 7;
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	/* with no high bit anywhere: v - 0x20 borrows into it below a space, v + 1 carries into it at 0x7f */
+	return !((v | (((v | high) - 0x20 * ones) ^ high) | (v + ones)) & high);
+}
+
+/* How many bytes from p on need no look at each: most of what is printed is whole lines of printable ASCII. */
+static size_t clean_len(const struct cleaner *c, const char *p, size_t n)
+{
+	size_t i = 0;
+
+	if (c->follow)
+		return 0;
+	while (i < n) {
+		if (i + 8 <= n && all_print(p + i))
+			i += 8;
+		else if (p[i] == '\n' || ((u8)p[i] >= 0x20 && (u8)p[i] < 0x7f))
+			i++;
+		else
+			break;
+	}
+	return i;
+}
+
+static bool write_all(int fd, const char *buf, size_t size)
+{
+	size_t sent = 0;
+
+	while (sent < size) {
+		ssize_t w = write(fd, buf + sent, size - sent);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return false;
+		sent += w;
+	}
+	return true;
+}
+
 static ssize_t clean_write(void *cookie, const char *buf, size_t size)
 {
 	struct cleaner *c = cookie;
 	char out[4096];
-	size_t done = 0;
+	size_t done = 0, n;
 
 	while (done < size) {
-		size_t n = 0, sent = 0;
-
-		while (n < sizeof(out) && done + n < size) {
+		n = clean_len(c, buf + done, size - done);
+		if (n && !write_all(c->fd, buf + done, n))
+			return 0; /* stdio's sign of an error */
+		done += n;
+		for (n = 0; n < sizeof(out) && done + n < size; n++)
 			out[n] = clean_byte(c, (u8)buf[done + n]);
-			n++;
-		}
-		while (sent < n) {
-			ssize_t w = write(c->fd, out + sent, n - sent);
-
-			if (w < 0 && errno == EINTR)
-				continue;
-			if (w < 0)
-				return 0; /* stdio's sign of an error */
-			sent += w;
-		}
+		if (n && !write_all(c->fd, out, n))
+			return 0;
 		done += n;
 	}
 	return (ssize_t)size;
@@ -64,7 +103,7 @@ static FILE *cleaned(struct cleaner *c, bool by_line)
 	FILE *f = fopencookie(c, "w", (cookie_io_functions_t){ .write = clean_write });
 
 	if (f)
-		setvbuf(f, NULL, by_line ? _IOLBF : _IOFBF, 16384);
+		setvbuf(f, NULL, by_line ? _IOLBF : _IOFBF, 65536);
 	return f;
 }
 

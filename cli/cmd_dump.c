@@ -12,94 +12,23 @@
 #include <bpf/libbpf.h>
 
 #include "cli.h"
+#include "dump.h"
 #include "dump_elf.h"
 #include "dump_syms.h"
 #include "isa/disasm.h"
 #include "json.h"
 #include "object.h"
 #include "object/helper.h"
-
-struct dump_opts {
-	bool json;
-};
+#include "object/instance.h"
+#include "object/prog.h"
 
 static const struct cli_option dump_options[] = {
 	{ 0, "json", NULL, cli_set_flag, offsetof(struct dump_opts, json),
 	  "print JSON, an object a function" },
+	{ 0, "raw", "FILE", cli_set_str, offsetof(struct dump_opts, raw),
+	  "jited: write the machine code itself to FILE ('-': standard output), print nothing" },
 	{},
 };
-
-/* What printing a function needs, whichever stage it is of. */
-struct listing {
-	const char *name, *section; /* section NULL: not shown */
-	const struct bpf_insn *insns;
-	u32 nr;
-	u32 first; /* number of insns[0] */
-	struct isa_names names;
-	/* The source line that begins at instruction i, or NULL. */
-	const char *(*source)(const struct listing *l, u32 i);
-	void *priv;
-	struct strbuf line; /* scratch of source() */
-};
-
-static void print_text(struct listing *l)
-{
-	struct strbuf text = STRBUF_INIT;
-
-	printf("%s:", l->name);
-	if (l->section)
-		printf(" (section %s)", l->section);
-	putchar('\n');
-	for (u32 i = 0; i < l->nr;) {
-		const char *source = l->source(l, i);
-
-		if (source)
-			printf("; %s\n", source);
-		strbuf_reset(&text);
-		printf("%4u: ", l->first + i);
-		i += isa_disasm(&text, &l->insns[i], l->nr - i, &l->names);
-		printf("%s\n", strbuf_str(&text));
-	}
-	putchar('\n');
-	strbuf_fini(&text);
-}
-
-static void print_json(struct listing *l)
-{
-	struct strbuf text = STRBUF_INIT;
-
-	printf("{\"func\":");
-	cli_json_str(stdout, l->name);
-	if (l->section) {
-		printf(",\"section\":");
-		cli_json_str(stdout, l->section);
-	}
-	printf(",\"insns\":[");
-	for (u32 i = 0; i < l->nr;) {
-		const char *source = l->source(l, i);
-
-		printf("%s{\"off\":%u", i ? "," : "", l->first + i);
-		if (source) {
-			printf(",\"source\":");
-			cli_json_str(stdout, source);
-		}
-		strbuf_reset(&text);
-		i += isa_disasm(&text, &l->insns[i], l->nr - i, &l->names);
-		printf(",\"text\":");
-		cli_json_str(stdout, strbuf_str(&text));
-		putchar('}');
-	}
-	printf("]}\n");
-	strbuf_fini(&text);
-}
-
-static void print_listing(const struct dump_opts *o, struct listing *l)
-{
-	if (o->json)
-		print_json(l);
-	else
-		print_text(l);
-}
 
 /* ---- bytecode: what the file holds ---- */
 
@@ -168,7 +97,7 @@ static bool bytecode_imm64(void *ctx, const struct bpf_insn *insn, char *buf, si
 	return true;
 }
 
-static const char *bytecode_source(const struct listing *l, u32 i)
+static const char *bytecode_source(const struct dump_listing *l, u32 i)
 {
 	const struct bytecode *b = l->priv;
 	struct strbuf *line = (struct strbuf *)&l->line;
@@ -199,7 +128,7 @@ static int dump_bytecode(const struct dump_opts *o, const struct cli_object *obj
 				rc == -EINVAL ? "no symbols in it" : strerror(-rc));
 	for (u32 i = 0; i < elf.nr_func; i++) {
 		struct bytecode b = { .elf = &elf, .func = &elf.func[i] };
-		struct listing l = {
+		struct dump_listing l = {
 			.name = b.func->name,
 			.section = b.func->section,
 			.insns = b.func->insns,
@@ -212,7 +141,7 @@ static int dump_bytecode(const struct dump_opts *o, const struct cli_object *obj
 		if (prog && strcmp(prog, b.func->name))
 			continue;
 		b.nr_lines = elf_bpf_lines(&elf, b.func->sec, &b.lines);
-		print_listing(o, &l);
+		dump_print(o->json, &l);
 		free(b.lines);
 		strbuf_fini(&l.line);
 		shown++;
@@ -231,7 +160,7 @@ struct xlated {
 	struct bpf_insn *insns;
 	struct bpf_line_info *lines;
 	struct bpf_func_info *funcs;
-	struct btf *btf; /* of the object */
+	const struct btf *btf; /* of the object */
 	const struct cli_engine *engine;
 	struct dump_syms *syms;
 };
@@ -240,8 +169,10 @@ static bool xlated_call(void *ctx, const struct bpf_insn *insn, char *buf, size_
 {
 	const struct xlated *x = ctx;
 
-	if (insn->src_reg == BPF_PSEUDO_CALL)
-		return false;
+	if (insn->src_reg == BPF_PSEUDO_CALL) {
+		snprintf(buf, n, "%+d", insn->off);
+		return true;
+	}
 	if (x->engine->inlay && insn->src_reg == 0) {
 		snprintf(buf, n, "%s", helper_name(insn->imm));
 		return true;
@@ -265,26 +196,16 @@ static bool xlated_imm64(void *ctx, const struct bpf_insn *insn, char *buf, size
 	return false;
 }
 
-static const char *xlated_source(const struct listing *l, u32 i)
+static const char *xlated_source(const struct dump_listing *l, u32 i)
 {
 	const struct xlated *x = l->priv;
 	struct strbuf *line = (struct strbuf *)&l->line;
 
 	for (u32 k = 0; k < x->info.nr_line_info; k++) {
 		const struct bpf_line_info *e = &x->lines[k];
-		const char *text, *file, *slash;
 
-		if (e->insn_off != l->first + i)
-			continue;
-		text = btf__str_by_offset(x->btf, e->line_off);
-		file = btf__str_by_offset(x->btf, e->file_name_off);
-		if (!text || !file)
-			return NULL;
-		slash = strrchr(file, '/');
-		strbuf_reset(line);
-		strbuf_printf(line, "%s @ %s:%u", text + strspn(text, " \t"),
-			      slash ? slash + 1 : file, e->line_col >> 10);
-		return strbuf_str(line);
+		if (e->insn_off == l->first + i)
+			return dump_source(x->btf, e->line_off, e->file_name_off, e->line_col, line);
 	}
 	return NULL;
 }
@@ -335,7 +256,7 @@ static void print_xlated(const struct dump_opts *o, struct xlated *x, const char
 	for (u32 i = 0; i < funcs; i++) {
 		u32 from = x->info.nr_func_info ? x->funcs[i].insn_off : 0;
 		u32 to = i + 1 < x->info.nr_func_info ? x->funcs[i + 1].insn_off : nr;
-		struct listing l = {
+		struct dump_listing l = {
 			.name = func_name(x, i, prog),
 			.insns = x->insns + from,
 			.nr = to - from,
@@ -347,15 +268,65 @@ static void print_xlated(const struct dump_opts *o, struct xlated *x, const char
 
 		if (from > to || to > nr)
 			continue;
-		print_listing(o, &l);
+		dump_print(o->json, &l);
 		strbuf_fini(&l.line);
 	}
 }
 
-static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *obj,
-			   struct cli_engine *engine, size_t index, const char *name)
+/* ---- stages of a loaded program ---- */
+
+typedef int (*stage_fn)(const struct dump_opts *o, struct cli_engine *engine, struct bpf_program *prog,
+			const struct btf *btf);
+
+static int show_xlated(const struct dump_opts *o, struct cli_engine *engine, struct bpf_program *prog,
+		       const struct btf *btf)
 {
-	struct xlated x = { .engine = engine };
+	struct xlated x = { .engine = engine, .btf = btf };
+	const char *name = bpf_program__name(prog);
+	int rc;
+
+	x.syms = engine->inlay ? NULL : dump_syms_open();
+	rc = read_xlated(bpf_program__fd(prog), &x);
+	if (rc)
+		rc = cli_fail("%s: cannot read its instructions back: %s", name, strerror(-rc));
+	else
+		print_xlated(o, &x, name);
+	dump_syms_close(x.syms);
+	free(x.insns);
+	free(x.lines);
+	free(x.funcs);
+	return rc;
+}
+
+/* What runs is at hand only in this process. */
+static int show_run(const struct dump_opts *o, struct cli_engine *engine, struct bpf_program *prog, const struct btf *btf,
+		    int (*show)(const struct dump_opts *o, const struct prog *prog, const struct btf *btf))
+{
+	struct obj *obj;
+	int rc = engine->inlay->fds->get(engine->inlay, bpf_program__fd(prog), &obj);
+
+	if (rc)
+		return cli_fail("%s: %s", bpf_program__name(prog), strerror(-rc));
+	rc = show(o, prog_of(obj), btf);
+	obj_put(obj);
+	return rc;
+}
+
+static int show_lowered(const struct dump_opts *o, struct cli_engine *engine, struct bpf_program *prog,
+			const struct btf *btf)
+{
+	return show_run(o, engine, prog, btf, dump_lowered);
+}
+
+static int show_jited(const struct dump_opts *o, struct cli_engine *engine, struct bpf_program *prog,
+		      const struct btf *btf)
+{
+	return show_run(o, engine, prog, btf, dump_jited);
+}
+
+static int dump_one(const struct dump_opts *o, stage_fn show, const struct cli_object *obj,
+		    struct cli_engine *engine, size_t index, const char *name)
+{
 	struct bpf_object *open = NULL;
 	struct bpf_program *prog;
 	struct cli_verdict v;
@@ -370,23 +341,12 @@ static int dump_one_xlated(const struct dump_opts *o, const struct cli_object *o
 		return rc;
 	}
 	cli_verdict_fini(&v);
-	x.btf = bpf_object__btf(open);
-	x.syms = engine->inlay ? NULL : dump_syms_open();
-	rc = read_xlated(bpf_program__fd(prog), &x);
-	if (rc)
-		rc = cli_fail("%s: %s: cannot read its instructions back: %s", obj->path, name,
-			      strerror(-rc));
-	else
-		print_xlated(o, &x, name);
-	dump_syms_close(x.syms);
-	free(x.insns);
-	free(x.lines);
-	free(x.funcs);
+	rc = show(o, engine, prog, bpf_object__btf(open));
 	bpf_object__close(open);
 	return rc;
 }
 
-static int dump_xlated(const struct dump_opts *o, const struct cli_globals *g,
+static int dump_loaded(const struct dump_opts *o, const struct cli_globals *g, stage_fn show,
 		       const struct cli_object *obj, const char *prog)
 {
 	struct strbuf err = STRBUF_INIT;
@@ -397,13 +357,17 @@ static int dump_xlated(const struct dump_opts *o, const struct cli_globals *g,
 
 	if (status)
 		return status;
+	if (!engine->inlay && show != show_xlated) {
+		cli_engine_destroy(engine);
+		return cli_usage(&cmd_dump, "the kernel engine shows bytecode and xlated only");
+	}
 	cli_engine_enter(engine);
 	if (cli_object_open(obj, engine, &open, &err))
 		status = cli_fail("%s", strbuf_str(&err));
 	for (size_t i = 0; open && cli_object_program(open, i, &name, &type); i++) {
 		if (prog && strcmp(prog, name))
 			continue;
-		status = max_of(status, dump_one_xlated(o, obj, engine, i, name));
+		status = max_of(status, dump_one(o, show, obj, engine, i, name));
 		shown++;
 	}
 	if (open && !shown)
@@ -416,37 +380,51 @@ static int dump_xlated(const struct dump_opts *o, const struct cli_globals *g,
 	return status;
 }
 
+static const struct stage {
+	const char *name;
+	stage_fn show; /* NULL: of the file itself */
+} stages[] = {
+	{ "bytecode", NULL },
+	{ "xlated", show_xlated },
+	{ "lowered", show_lowered },
+	{ "jited", show_jited },
+	{},
+};
+
 static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 {
-	const char *stage = argv[0], *prog = argc > 2 ? argv[2] : NULL;
+	const char *prog = argc > 2 ? argv[2] : NULL;
+	const struct dump_opts *o = opts;
+	const struct stage *stage = stages;
 	struct strbuf err = STRBUF_INIT;
 	struct cli_object obj;
 	int status;
 
-	if (!strcmp(stage, "lowered") || !strcmp(stage, "jited"))
-		return cli_fail("dump %s: this release interprets and has no such stage: bytecode "
-				"or xlated",
-				stage);
-	if (strcmp(stage, "bytecode") && strcmp(stage, "xlated"))
-		return cli_usage(&cmd_dump, "'%s' is no stage: bytecode or xlated", stage);
+	while (stage->name && strcmp(stage->name, argv[0]))
+		stage++;
+	if (!stage->name)
+		return cli_usage(&cmd_dump, "'%s' is no stage: bytecode, xlated, lowered or jited", argv[0]);
+	if (o->raw && (stage->show != show_jited || !prog))
+		return cli_usage(&cmd_dump, "--raw is for one program's machine code: dump jited OBJ PROG");
 	if (cli_object_read(argv[1], &obj, &err)) {
 		status = cli_fail("%s", strbuf_str(&err));
 		strbuf_fini(&err);
 		return status;
 	}
-	status = !strcmp(stage, "bytecode") ? dump_bytecode(opts, &obj, prog) :
-					      dump_xlated(opts, g, &obj, prog);
+	status = stage->show ? dump_loaded(o, g, stage->show, &obj, prog) : dump_bytecode(o, &obj, prog);
 	cli_object_free(&obj);
 	return status;
 }
 
 const struct cli_command cmd_dump = {
 	.name = "dump",
-	.args = "bytecode|xlated OBJ [PROG]",
+	.args = "bytecode|xlated|lowered|jited OBJ [PROG]",
 	.summary = "Print a program's instructions with their source lines",
 	.text = "bytecode: as the object file holds it, with the names behind its\n"
 		"relocations. xlated: as it is after verification, with Linux's own\n"
 		"rewriting (or, with --engine kernel, as the running kernel has it).\n"
+		"lowered: what is compiled, with inlay's own inlining. jited: the machine\n"
+		"code, each piece under the instruction it is for.\n"
 		"Without PROG: all of the object.",
 	.options = dump_options,
 	.opts_size = sizeof(struct dump_opts),

@@ -15,9 +15,11 @@
 
 #include "cli.h"
 #include "file.h"
+#include "inlining.h"
 #include "json.h"
 #include "maps.h"
 #include "object.h"
+#include "run_repeat.h"
 #include "object/instance.h"
 #include "progress.h"
 #include "replay/recording.h"
@@ -26,7 +28,7 @@
 struct run_opts {
 	const char *input, *data_in, *data_out, *ctx_in, *ctx_out;
 	u32 repeat;
-	bool maps, json;
+	bool maps, json, show_inlining;
 };
 
 #define O(field) offsetof(struct run_opts, field)
@@ -48,6 +50,8 @@ static const struct cli_option run_options[] = {
 	{ 0, "ctx-in", "FILE", cli_set_str, O(ctx_in), "context to run with" },
 	{ 0, "ctx-out", "FILE", cli_set_str, O(ctx_out),
 	  "where to write the context as the program left it" },
+	{ 0, "show-inlining", NULL, cli_set_flag, O(show_inlining),
+	  "print first what became of each call of a helper: inlined, called directly, or why not" },
 	{ 0, "json", NULL, cli_set_flag, O(json), "print JSON, an object a program and a map" },
 	{},
 };
@@ -158,13 +162,16 @@ static int load(struct run *r)
 	rc = bpf_object__load(r->open);
 	if (rc)
 		return explain_load(r, rc);
-	r->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	return CLI_OK;
+	/* many runs are timed from outside: two looks at the clock around each cost more than a small program */
+	if (r->opts->input || r->opts->repeat <= 1 || !r->engine->inlay)
+		r->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	return r->opts->show_inlining ? cli_inlining_show(r->engine, r->open, r->opts->json) : CLI_OK;
 }
 
 /* ---- results ---- */
 
-static void print_program(const struct run *r, const struct bpf_program *prog, const u32 *retval)
+static void print_program(const struct run *r, const struct bpf_program *prog, const u32 *retval,
+			  const struct cli_timing *timing)
 {
 	struct bpf_prog_info info = {};
 	u32 size = sizeof(info);
@@ -172,7 +179,12 @@ static void print_program(const struct run *r, const struct bpf_program *prog, c
 
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
 		return;
-	mean = info.run_cnt ? (double)info.run_time_ns / info.run_cnt : 0;
+	if (timing && timing->runs && r->engine->inlay) {
+		info.run_cnt = timing->runs;
+		mean = timing->ns;
+	} else {
+		mean = info.run_cnt ? (double)info.run_time_ns / info.run_cnt : 0;
+	}
 	if (r->opts->json) {
 		printf("{\"prog\":\"%s\",\"runs\":%llu,\"mean_ns\":%.1f", bpf_program__name(prog),
 		       (unsigned long long)info.run_cnt, mean);
@@ -218,27 +230,6 @@ static struct bpf_program *only_program(struct run *r)
 	return found;
 }
 
-/* Types that take no repeat count are run again from here. */
-static int test_run(const struct run *r, int fd, struct bpf_test_run_opts *t)
-{
-	u32 data_out = t->data_size_out, ctx_out = t->ctx_size_out;
-	int rc;
-
-	t->repeat = r->opts->repeat > 1 ? r->opts->repeat : 0;
-	rc = bpf_prog_test_run_opts(fd, t);
-	if (rc != -EINVAL || !t->repeat)
-		return rc;
-	t->repeat = 0;
-	for (u32 i = 0; i < r->opts->repeat; i++) {
-		t->data_size_out = data_out;
-		t->ctx_size_out = ctx_out;
-		rc = bpf_prog_test_run_opts(fd, t);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
 static int cannot_run(const struct run *r, const struct bpf_program *prog, int rc)
 {
 	const char *type = libbpf_bpf_prog_type_str(bpf_program__type(prog)), *hint = "";
@@ -259,6 +250,7 @@ static int cannot_run(const struct run *r, const struct bpf_program *prog, int r
 static int run_once(struct run *r)
 {
 	struct cli_bytes data = {}, ctx = {}, data_out = {}, ctx_out = {};
+	struct cli_timing timing = {};
 	LIBBPF_OPTS(bpf_test_run_opts, t);
 	struct bpf_program *prog = only_program(r);
 	int status = prog ? CLI_OK : CLI_USAGE, rc;
@@ -284,12 +276,12 @@ static int run_once(struct run *r)
 	t.ctx_size_in = ctx.size;
 	t.ctx_out = ctx_out.data;
 	t.ctx_size_out = ctx_out.size;
-	rc = test_run(r, bpf_program__fd(prog), &t);
+	rc = cli_run_repeat(r->engine, bpf_program__fd(prog), r->opts->repeat, &t, &timing);
 	if (rc) {
 		status = cannot_run(r, prog, rc);
 		goto out;
 	}
-	print_program(r, prog, &t.retval);
+	print_program(r, prog, &t.retval, &timing);
 	status = cli_file_write(r->opts->data_out, data_out.data, t.data_size_out);
 	if (!status)
 		status = cli_file_write(r->opts->ctx_out, ctx_out.data, t.ctx_size_out);
@@ -366,7 +358,7 @@ static int replay_through(struct run *r, struct recording *rec)
 	rc = replay_run(replay, 0, &stop);
 	cli_progress_clear();
 	bpf_object__for_each_program(prog, r->open) if (bpf_program__fd(prog) >= 0)
-		print_program(r, prog, NULL);
+		print_program(r, prog, NULL, NULL);
 	status = print_maps(r);
 	if (rc < 0)
 		status = cli_fail("%s", replay_error(replay));

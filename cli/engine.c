@@ -120,6 +120,8 @@ static int create_user(struct cli_engine *e, const struct cli_globals *g,
 	err = inlay_create(&o, &e->inlay);
 	if (err)
 		return cli_fail("cannot make an engine: %s\n%s", strerror(-err), cli_libbpf_text());
+	e->inlay->inline_off = g->inline_off;
+	e->inlay->storage_impl = g->storage_impl;
 	return CLI_OK;
 }
 

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "maps/local_storage.h"
+#include "object/gen.h"
 
 static int add_btf(const char *value, void *dst, struct strbuf *err)
 {
@@ -35,10 +37,46 @@ static int set_engine(const char *value, void *dst, struct strbuf *err)
 	return cli_set_str(value, dst, err);
 }
 
+/* "storage,map"; nothing: all. */
+static int set_no_inline(const char *value, void *dst, struct strbuf *err)
+{
+	static const struct {
+		const char *name;
+		u32 kind;
+	} kinds[] = {
+		{ "storage", INLINE_STORAGE }, { "irq", INLINE_IRQ },	{ "map", INLINE_MAP },
+		{ "helper", INLINE_HELPER },   { "loop", INLINE_LOOP },
+	};
+	u32 *off = dst, i;
+
+	if (!*value)
+		*off = INLINE_ALL;
+	while (*value) {
+		size_t len = strcspn(value, ",");
+
+		for (i = 0; i < ARRAY_SIZE(kinds); i++)
+			if (strlen(kinds[i].name) == len && !strncmp(kinds[i].name, value, len))
+				break;
+		if (i == ARRAY_SIZE(kinds) || (value[len] && !value[len + 1])) {
+			strbuf_puts(err, "is no list of what is inlined: storage, irq, map, helper, loop");
+			return -EINVAL;
+		}
+		*off |= kinds[i].kind;
+		value += len;
+		value += *value == ',';
+	}
+	return 0;
+}
+
 static int set_storage_impl(const char *value, void *dst, struct strbuf *err)
 {
-	if (strcmp(value, "slots")) {
-		strbuf_puts(err, "is none this release has: slots");
+	const struct storage_ops *impl;
+	u32 i;
+
+	if (!map_storage_impl_find(value)) {
+		strbuf_puts(err, "is none of");
+		for (i = 0; (impl = map_storage_impl_at(i)); i++)
+			strbuf_printf(err, "%s %s", i ? "," : "", impl->name);
 		return -EINVAL;
 	}
 	return cli_set_str(value, dst, err);
@@ -52,13 +90,13 @@ const struct cli_option cli_global_options[] = {
 	  "kernel: bpf(2) of the running kernel" },
 	{ 0, "btf", "FILE", add_btf, 0,
 	  "types of the kernel to run or judge for, raw or in an ELF file" },
-	{ 0, "no-inline", "[=WHAT]", cli_set_str, G(no_inline),
-	  "call what would be inlined; WHAT: a list of storage, irq, map, helper, loop. This "
-	  "release inlines nothing" },
+	{ 0, "no-inline", "[=WHAT]", set_no_inline, G(inline_off),
+	  "call what would be inlined; WHAT: a list of storage, irq, map, helper, loop" },
 	{ 0, "storage-impl", "NAME", set_storage_impl, G(storage_impl),
-	  "how the user engine keeps local storage: slots" },
+	  "how the user engine keeps local storage: jit (the default), slots, linux-inlined, "
+	  "linux-slowpath, linux-outlined" },
 	{ 0, "interp", NULL, cli_set_flag, G(interp),
-	  "interpret, do not compile. This release always does" },
+	  "interpret, do not compile; nothing is inlined then" },
 	{ 0, "seed", "N", cli_parse_u64, G(seed), "of the user engine's random numbers" },
 	{ 'v', "verbose", NULL, cli_set_flag, G(verbose),
 	  "say more about what is done, on standard error" },
@@ -68,7 +106,7 @@ const struct cli_option cli_global_options[] = {
 };
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_runqslower, &cmd_run, &cmd_check, &cmd_dump, NULL,
+	&cmd_runqslower, &cmd_run, &cmd_check, &cmd_dump, &cmd_conformance, NULL,
 };
 
 /* `inlay --words [COMMAND]`, for shell completion; no option, so that no table has to name it. */

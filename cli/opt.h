@@ -32,7 +32,7 @@ struct cli_globals {
 	const char *engine; /* "user", "kernel"; NULL: the command's default */
 	const char **btf;   /* --btf, in order; nr_btf of them */
 	u32 nr_btf;
-	const char *no_inline;	  /* NULL: not given; "": all */
+	u32 inline_off;		  /* --no-inline: enum inline_kind */
 	const char *storage_impl; /* NULL: default */
 	u64 seed;
 	bool interp, verbose, help, version;

@@ -296,6 +296,74 @@ static int by_ns(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
+/*
+ * Most first. A row may have hundreds of shares and a recording a hundred thousand rows: places are sorted, not the shares,
+ * byte by byte of the time (times of equal length have their upper bytes in common, and those are skipped).
+ */
+struct place {
+	u64 key; /* ~ns */
+	u32 at;
+};
+
+static void sort_places(struct place *from, struct place *to, u32 nr, u64 differ)
+{
+	for (u32 shift = 0; shift < 64; shift += 8) {
+		u32 start[256] = {}, sum = 0, n;
+
+		if (!(differ >> shift & 0xff))
+			continue;
+		for (u32 i = 0; i < nr; i++)
+			start[from[i].key >> shift & 0xff]++;
+		for (u32 b = 0; b < 256; b++) {
+			n = start[b];
+			start[b] = sum;
+			sum += n;
+		}
+		for (u32 i = 0; i < nr; i++)
+			to[start[from[i].key >> shift & 0xff]++] = from[i];
+		memcpy(from, to, nr * sizeof(*from));
+	}
+}
+
+static int shares_sort(struct rqs_shares *s)
+{
+	struct rqs_share *sorted;
+	struct place *places;
+	u64 any = 0, all = U64_MAX;
+
+	if (s->nr < 64) {
+		if (s->nr)
+			qsort(s->s, s->nr, sizeof(*s->s), by_ns);
+		return 0;
+	}
+	sorted = malloc(s->cap * sizeof(*sorted));
+	places = malloc(2 * s->nr * sizeof(*places));
+	if (!sorted || !places) {
+		free(sorted);
+		free(places);
+		return -ENOMEM;
+	}
+	for (u32 i = 0; i < s->nr; i++) {
+		places[i] = (struct place){ ~s->s[i].ns, i };
+		any |= places[i].key;
+		all &= places[i].key;
+	}
+	sort_places(places, places + s->nr, s->nr, any ^ all);
+	for (u32 i = 0; i < s->nr; i++)
+		sorted[i] = s->s[places[i].at];
+	/* among equals the lower tid comes first */
+	for (u32 i = 0, n; i < s->nr; i += n) {
+		for (n = 1; i + n < s->nr && sorted[i + n].ns == sorted[i].ns; n++)
+			;
+		if (n > 1)
+			qsort(sorted + i, n, sizeof(*sorted), by_ns);
+	}
+	free(places);
+	free(s->s);
+	s->s = sorted;
+	return 0;
+}
+
 static const char unknown_comm[RQS_COMM_LEN] = "";
 
 /*
@@ -350,9 +418,7 @@ int rqs_history_ran(struct rqs_history *h, u32 n, u64 start, u64 end, u64 pos,
 		return rc;
 	if (until > start && shares_add(ret, -1, unknown_comm, until - start))
 		return -ENOMEM;
-	if (ret->nr)
-		qsort(ret->s, ret->nr, sizeof(*ret->s), by_ns);
-	return 0;
+	return shares_sort(ret);
 }
 
 /* ---- reducing ---- */

@@ -77,10 +77,17 @@ static void column_heads(struct rqs *rqs)
 
 static void print_ran(const struct rqs_line *line)
 {
+	char buf[4096], *p = buf;
+
 	for (u32 i = 0; i < line->ran.nr; i++) {
 		const struct rqs_share *s = &line->ran.s[i];
-		char buf[24 + 4 * PUT_U64_MAX], name[24], *p = buf;
+		char name[24];
 		const char *c = rqs_task_name(s->tid, s->comm, line->row.cpu, name);
+
+		if (p > buf + sizeof(buf) - (24 + 4 * PUT_U64_MAX)) {
+			fwrite_unlocked(buf, 1, p - buf, stdout);
+			p = buf;
+		}
 
 		if (i)
 			p = put_str(p, ", ");
@@ -92,9 +99,9 @@ static void print_ran(const struct rqs_line *line)
 		}
 		*p++ = ' ';
 		p = put_ms(p, s->ns);
-		fwrite_unlocked(buf, 1, p - buf, stdout);
 	}
-	putchar('\n');
+	*p++ = '\n';
+	fwrite_unlocked(buf, 1, p - buf, stdout);
 }
 
 static void print_row(struct rqs *rqs, const struct rqs_line *line)

@@ -16,7 +16,7 @@ _inlay()
 	--storage-impl) COMPREPLY=($(compgen -W 'slots' -- "$cur")); return ;;
 	--metric) COMPREPLY=($(compgen -W 'auto wakeup waking' -- "$cur")); return ;;
 	--attach) COMPREPLY=($(compgen -W 'auto tp_btf raw_tp' -- "$cur")); return ;;
-	dump) COMPREPLY=($(compgen -W 'bytecode xlated' -- "$cur")); return ;;
+	dump) COMPREPLY=($(compgen -W 'bytecode xlated lowered jited' -- "$cur")); return ;;
 	-p|--pid|-t|--tid) COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur")); return ;;
 	esac
 	if [[ $cur == -* || -z $cmd ]]; then

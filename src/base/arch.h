@@ -12,6 +12,7 @@
 #define ARCH_AUDIT 0xc000003e /* AUDIT_ARCH_X86_64, for seccomp filters */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
 #define arch_relax() __builtin_ia32_pause() /* in a loop that waits for another CPU */
+#define ARCH_SSE2 1 /* <emmintrin.h> works; without it plain C does the same */
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,@function\narch_copy_bytes:\n" \
 	"	mov %rdx, %rcx\n" \

@@ -129,13 +129,21 @@ void env_clock_set(struct env *env, u64 ns)
 		__atomic_store_n(&env->clock_ns, ns, __ATOMIC_RELAXED);
 }
 
+/* splitmix64 (Steele, Lea, Flood 2014) */
+const struct env_prandom env_prandom = {
+	.off = offsetof(struct env_vcpu, rng),
+	.add = 0x9e3779b97f4a7c15ULL,
+	.mul1 = 0xbf58476d1ce4e5b9ULL,
+	.mul2 = 0x94d049bb133111ebULL,
+};
+
 u32 env_prandom_u32(struct env *env)
 {
 	struct env_vcpu *vcpu = env_tls.vcpu ? env_tls.vcpu : &env->vcpus[0];
-	u64 z = vcpu->rng += 0x9e3779b97f4a7c15ULL; /* splitmix64 (Steele, Lea, Flood 2014) */
+	u64 z = vcpu->rng += env_prandom.add;
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	z = (z ^ (z >> 30)) * env_prandom.mul1;
+	z = (z ^ (z >> 27)) * env_prandom.mul2;
 	return (z ^ (z >> 31)) >> 32;
 }
 

@@ -57,6 +57,33 @@ struct env_opts {
 struct env_cgroup;
 
 /*
+ * What lies directly before every object that can own local storage. maps/ guards and frees what it points to; compiled
+ * code reads slots at obj[-16].
+ */
+struct env_owner {
+	u32 lock;    /* maps/: 0 or 1; atomic */
+	u32 gone;    /* takes no elements any more: set once, atomic */
+	void *list;  /* RCU; storage of the linux-* variants; NULL: none */
+	void *slots; /* RCU; storage of slots; without any env_no_slots, never NULL */
+	void *self;  /* of a task_struct: its env_task */
+};
+
+/* What an owner without storage points to: zeros as far as code in place may look without a test. */
+#define ENV_NO_SLOTS_BYTES 192
+extern const char env_no_slots[ENV_NO_SLOTS_BYTES];
+
+static inline void env_owner_init(struct env_owner *owner, void *self)
+{
+	*owner = (struct env_owner){ .slots = (void *)env_no_slots, .self = self };
+}
+
+/* obj: one that lies behind a struct env_owner. */
+static inline struct env_owner *env_owner_of(const void *obj)
+{
+	return (struct env_owner *)obj - 1;
+}
+
+/*
  * A task. Reference-counted; freed after a grace period. The fields above obj are the machine's own; programs see obj.
  * tgid -1: the recording does not say (it reads as -1 in the program too, counted by env_stats).
  */
@@ -68,9 +95,8 @@ struct env_task {
 	u32 cpu;	   /* last known */
 	bool idle;	   /* a vCPU's idle task: tid 0 */
 	bool dead;	   /* no longer found by tid */
-	void *storage;	   /* RCU; local storage of this owner: maps/local_storage.c guards and frees it */
 	struct env_task *next_tid; /* hash chain, env's lock */
-	char *obj;	   /* task_struct as the BTF lays it out; obj[-8] holds the env_task (env_task_of) */
+	char *obj;	   /* task_struct as the BTF lays it out; a struct env_owner lies before it */
 };
 
 /* The env_task of a task_struct a program holds. obj must come from this machine (PTR_TO_BTF_ID, trusted). */
@@ -93,7 +119,8 @@ struct env_tls {
 	u8 irq_pending;	   /* 1: something waits for the mask to drop */
 	u8 registered;	   /* thread known to RCU */
 	u8 in_handler;	   /* running inside a signal handler */
-	u64 reserved[2];
+	u64 tail_calls;	   /* made by the run in progress; the engines' */
+	u64 reserved;
 };
 
 extern __thread struct env_tls env_tls __attribute__((tls_model("initial-exec")));
@@ -112,6 +139,15 @@ enum env_clock env_clock_kind(const struct env *env);
 
 /* Next pseudo-random number of the current vCPU; deterministic for a seed. Async-signal-safe. */
 u32 env_prandom_u32(struct env *env);
+/*
+ * For code that does the same in place: where in a vCPU its 8 bytes of state lie, and the generator's constants. A step:
+ * z = state += add; z = (z ^ z >> 30) * mul1; z = (z ^ z >> 27) * mul2; the number is (z ^ z >> 31) >> 32.
+ */
+struct env_prandom {
+	u32 off; /* in what env_tls.vcpu points to */
+	u64 add, mul1, mul2;
+};
+extern const struct env_prandom env_prandom;
 
 void env_printk(struct env *env, const char *text);
 

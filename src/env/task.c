@@ -9,14 +9,16 @@
 #include "btf/btf.h"
 #include "env/env_int.h"
 
-/* The allocation behind a task: the machine's part, then the back pointer env_task_of() reads, then task_struct. */
+/* The allocation behind a task: the machine's part, then what programs' code reads before the object, then task_struct. */
 struct task_block {
 	struct env_task task;
 	struct rcu_cb rcu;
 	struct env_task *parent; /* reference held */
-	struct env_task *self;	 /* directly before obj: obj[-8] */
+	struct env_owner owner;	 /* directly before obj */
 	char obj[] __attribute__((aligned(8)));
 };
+
+const char env_no_slots[ENV_NO_SLOTS_BYTES] __attribute__((aligned(64)));
 
 static struct task_block *block_of(struct env_task *task)
 {
@@ -91,9 +93,11 @@ struct env_task *env_task_alloc(struct env *env, s32 tid, s32 tgid, const char *
 
 	if (!b)
 		return NULL;
-	_Static_assert(offsetof(struct task_block, obj) == offsetof(struct task_block, self) + 8,
-		       "env_task_of() reads the word before the object");
-	b->self = task = &b->task;
+	_Static_assert(offsetof(struct task_block, obj) == offsetof(struct task_block, owner.self) + 8 &&
+			       offsetof(struct task_block, obj) == offsetof(struct task_block, owner.slots) + 16,
+		       "env_task_of() reads the word before the object, compiled code the one before that");
+	task = &b->task;
+	env_owner_init(&b->owner, task);
 	task->obj = b->obj;
 	task->refs = 1;
 	task->env = env;
@@ -183,6 +187,7 @@ void env_task_exit(struct env_task *task)
 	if (task->dead)
 		return;
 	__atomic_store_n(&task->dead, true, __ATOMIC_RELEASE); /* pairs with the loads in maps/ */
+	__atomic_store_n(&block_of(task)->owner.gone, 1, __ATOMIC_SEQ_CST); /* before its storage is looked for */
 	pthread_mutex_lock(&task->env->lock);
 	if (!task->idle)
 		unhash(task);

@@ -1,10 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private to exec/: the decoded form of a program, made by predecode.c, run by interp.c. */
+/* Private to exec/: what the engines share, and the interpreter's decoded form (made by predecode.c, run by interp.c). */
 #ifndef INLAY_EXEC_EXEC_INT_H
 #define INLAY_EXEC_EXEC_INT_H
 
 #include "exec/exec.h"
 #include "isa/isa.h"
+#include "object/helper.h"
+
+/* How every prog->image begins. */
+struct exec_head {
+	const struct exec_impl *impl;
+	/*
+	 * Where a tail call of compiled code jumps to: first argument the context, second the program. What runs there
+	 * goes on counting tail calls (env_tls.tail_calls), prog->entry begins to.
+	 */
+	u64 (*tail_entry)(void *ctx, struct prog *prog);
+};
+
+struct exec_impl {
+	const struct caps *caps;
+	int (*prepare)(struct prog *prog, struct strbuf *log);
+};
+
+extern const struct exec_impl exec_interp;
+
+/* Instructions that run. */
+static inline const struct prog *exec_text(const struct prog *prog)
+{
+	return prog->lowered ? prog->lowered : prog;
+}
+
+/* What a call of a helper calls, NULL: nothing that could run. */
+static inline helper_fn exec_callee(const struct insn_fact *fact)
+{
+	if (fact->fn)
+		return fact->fn;
+	return fact->helper ? fact->helper->fn : NULL;
+}
+
+/* The program a tail call goes on with, or NULL: none there, or the run has had its share. Counts it. */
+struct prog *exec_tail_target(struct map *map, u64 index);
+
+/* Fills prog->funcs (nr: subprograms of the text); -ENOMEM. */
+int exec_make_funcs(struct prog *prog, u32 nr);
 
 /* One instruction, both slots of a constant together. 16 bytes, so that four share a cache line. */
 struct exec_insn {
@@ -26,11 +64,14 @@ struct exec_sub {
 };
 
 struct exec_image {
+	struct exec_head head;
 	struct exec_insn *code;
-	struct exec_sub *subs; /* prog->nr_subprogs */
+	struct exec_sub *subs; /* of the text */
 };
 
-/* By enum isa_op: the handler, 0 if the interpreter has none. */
+#define EXEC_TAIL_CALL ISA_OP_MAX /* index of the handler of a helper call that is a tail call */
+
+/* By enum isa_op, and EXEC_TAIL_CALL: the handler, 0 if the interpreter has none. */
 const s32 *exec_handlers(void);
 
 /* Runs a subprogram with these arguments. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/probe.h"
+#include "env/env.h"
 #include "exec/exec_int.h"
 #include "isa/eval.h"
 
@@ -114,13 +115,23 @@ enum { DR, DW, SR, MR, MW, R0R, R6R, CALL, SW = ISA_FX_SW, R0W = ISA_FX_R0W };
 		GO;                                                                                \
 	}                                                                                          \
 	NEXT;
+#define RUN_PERCPU(name, code, width, fx)                                                          \
+	op_##name:                                                                                 \
+	DST = SRC + (u64)env_tls.cpu * pc->imm;                                                    \
+	NEXT;
+#define RUN_TLS(name, code, width, fx)                                                             \
+	op_##name:                                                                                 \
+	{                                                                                          \
+		u64 raw = 0;                                                                       \
+		memcpy(&raw, (char *)&env_tls + pc->off, width);                                   \
+		DST = raw;                                                                         \
+		NEXT;                                                                              \
+	}
 /* kinds with a handler of their own below, or none */
 #define RUN_CALL(name, code, width, fx)
 #define RUN_EXIT(name, code, width, fx)
 #define RUN_MAY_GOTO(name, code, width, fx)
 #define RUN_CAST(name, code, width, fx)
-#define RUN_PERCPU(name, code, width, fx)
-#define RUN_TLS(name, code, width, fx)
 #define RUN_LD_ABS(name, code, width, fx)
 #define RUN_LD_IND(name, code, width, fx)
 
@@ -158,23 +169,26 @@ static u64 interpret(const struct exec_sub *sub, const u64 arg[5], const s32 **r
 #define ROW_JA		    ROW_ALU
 #define ROW_JMP		    ROW_ALU
 #define ROW_EXIT	    ROW_ALU
+#define ROW_PERCPU	    ROW_ALU
+#define ROW_TLS		    ROW_ALU
 #define ROW_MAY_GOTO	    ROW_ALU
 #define ROW_CALL(name)	    ROW_##name
 #define ROW_CALL_HELPER	    [ISA_CALL_HELPER] = &&op_CALL_HELPER - &&base_label,
 #define ROW_CALL_SUBPROG    [ISA_CALL_SUBPROG] = &&op_CALL_SUBPROG - &&base_label,
 #define ROW_CALL_KFUNC
 #define ROW_CAST(name)
-#define ROW_PERCPU(name)
-#define ROW_TLS(name)
 #define ROW_LD_ABS(name)
 #define ROW_LD_IND(name)
-	static const s32 handlers[ISA_OP_MAX] = {
+	static const s32 handlers[ISA_OP_MAX + 1] = {
 #define OP(name, kind, ...) ROW_##kind(name)
 #include "isa/insn.def"
+		[EXEC_TAIL_CALL] = &&op_tail_call - &&base_label,
 	};
 	struct frame frames[PROG_MAX_FRAMES], *f = frames;
 	const struct exec_insn *pc;
-	u64 regs[ISA_REG_MAX] = { 0 };
+	u64 regs[ISA_NR_REGS] = { 0 };
+	struct prog *target;
+	const struct exec_image *image;
 	const char *base;
 
 	if (ret_handlers) {
@@ -207,6 +221,20 @@ op_CALL_SUBPROG:
 	regs[10] = (u64)(f->stack + PROG_STACK);
 	pc = sub->code;
 	GO;
+op_tail_call: /* on the caller's frame: what it would have returned to is returned to */
+	target = exec_tail_target((struct map *)regs[2], regs[3]);
+	regs[0] = 0;
+	if (!target)
+		NEXT;
+	image = target->image;
+	/* what a subprogram goes on with may call subprograms itself, 33 times over: frames of its own */
+	if (image->head.impl == &exec_interp && f == frames) {
+		pc = image->subs[0].code;
+		enter(f, image->subs[0].depth);
+		GO;
+	}
+	regs[0] = image->head.tail_entry((void *)regs[1], target);
+	/* fall through */
 op_EXIT:
 	pc = f->ret;
 	if (!pc)

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
+#include "env/env.h"
 #include "exec/exec_int.h"
 #include "object/helper.h"
 
 struct lowering {
-	struct prog *prog;
+	struct prog *prog; /* whose functions, entry and image these are */
+	const struct prog *text; /* whose instructions */
 	struct strbuf *log;
 	struct exec_image *image;
 	const s32 *handlers;
@@ -26,9 +28,9 @@ static int refuse(struct lowering *lo, u32 pc, const char *what, const char *nam
 /* Where a jump leads, in the image's own instructions. */
 static int lower_jump(struct lowering *lo, u32 pc, struct exec_insn *out)
 {
-	s64 target = (s64)pc + 1 + isa_jump_off(&lo->prog->insns[pc]);
+	s64 target = (s64)pc + 1 + isa_jump_off(&lo->text->insns[pc]);
 
-	if (target < 0 || target >= lo->prog->nr_insns)
+	if (target < 0 || target >= lo->text->nr_insns)
 		return refuse(lo, pc, "jump out of range", "");
 	out->jump = (s32)(lo->at[target] - lo->at[pc]);
 	return 0;
@@ -36,31 +38,35 @@ static int lower_jump(struct lowering *lo, u32 pc, struct exec_insn *out)
 
 static int lower_call(struct lowering *lo, u32 pc, int op, struct exec_insn *out)
 {
-	const struct insn_fact *fact = &lo->prog->facts[pc];
+	const struct insn_fact *fact = &lo->text->facts[pc];
 
 	if (op == ISA_CALL_SUBPROG) {
-		if (fact->subprog >= lo->prog->nr_subprogs)
+		if (fact->subprog >= lo->text->nr_subprogs)
 			return refuse(lo, pc, "call of no subprogram", "");
 		out->imm = (u64)&lo->image->subs[fact->subprog];
 		return 0;
 	}
-	if (!fact->helper || !fact->helper->fn)
-		return refuse(lo, pc, "inlay cannot run helper ", helper_name(lo->prog->insns[pc].imm));
-	out->imm = (u64)fact->helper->fn;
+	if (fact->helper && fact->helper->flags & HELPER_TAIL_CALL) {
+		out->handler = lo->handlers[EXEC_TAIL_CALL];
+		return 0;
+	}
+	out->imm = (u64)exec_callee(fact);
+	if (!out->imm)
+		return refuse(lo, pc, "inlay cannot run helper ", helper_name(lo->text->insns[pc].imm));
 	return 0;
 }
 
 static int lower_const(struct lowering *lo, u32 pc, struct exec_insn *out)
 {
-	const struct bpf_insn *insn = &lo->prog->insns[pc];
-	const struct insn_fact *fact = &lo->prog->facts[pc];
+	const struct bpf_insn *insn = &lo->text->insns[pc];
+	const struct insn_fact *fact = &lo->text->facts[pc];
 
 	switch (insn->src_reg) {
 	case 0:
 		out->imm = isa_imm64(insn);
 		return 0;
 	case BPF_PSEUDO_FUNC:
-		if (fact->subprog >= lo->prog->nr_subprogs)
+		if (fact->subprog >= lo->text->nr_subprogs)
 			return refuse(lo, pc, "load of no function", "");
 		out->imm = (u64)&lo->prog->funcs[fact->subprog];
 		return 0;
@@ -71,7 +77,7 @@ static int lower_const(struct lowering *lo, u32 pc, struct exec_insn *out)
 
 static int lower_insn(struct lowering *lo, u32 pc, struct exec_insn *out)
 {
-	const struct bpf_insn *insn = &lo->prog->insns[pc];
+	const struct bpf_insn *insn = &lo->text->insns[pc];
 	int op = isa_decode(insn);
 
 	if (op < 0)
@@ -84,7 +90,7 @@ static int lower_insn(struct lowering *lo, u32 pc, struct exec_insn *out)
 		.src = insn->src_reg,
 		.off = insn->off,
 	};
-	if (out->dst >= ISA_REG_MAX || (isa_info[op].fx & (ISA_FX_SR | ISA_FX_SW) && out->src >= ISA_REG_MAX))
+	if (out->dst >= ISA_NR_REGS || (isa_info[op].fx & (ISA_FX_SR | ISA_FX_SW) && out->src >= ISA_NR_REGS))
 		return refuse(lo, pc, "no such register", "");
 	switch (isa_info[op].kind) {
 	case ISA_K_CALL:
@@ -106,7 +112,7 @@ static int lower_insn(struct lowering *lo, u32 pc, struct exec_insn *out)
 
 static int lower_all(struct lowering *lo)
 {
-	struct prog *prog = lo->prog;
+	const struct prog *prog = lo->text;
 	u32 pc, n = 0;
 	int err;
 
@@ -147,6 +153,17 @@ static void image_free(struct prog *prog)
 static u64 run_body(struct prog *prog, void *ctx)
 {
 	const struct exec_image *image = prog->image;
+	u64 outer = env_tls.tail_calls, ret;
+
+	env_tls.tail_calls = 0;
+	ret = exec_run(&image->subs[0], (u64)ctx, 0, 0, 0, 0);
+	env_tls.tail_calls = outer;
+	return ret;
+}
+
+static u64 run_tail(void *ctx, struct prog *prog)
+{
+	const struct exec_image *image = prog->image;
 
 	return exec_run(&image->subs[0], (u64)ctx, 0, 0, 0, 0);
 }
@@ -160,32 +177,29 @@ static u64 run_func(struct bpf_func *func, u64 r1, u64 r2, u64 r3, u64 r4, u64 r
 
 static int alloc_image(struct lowering *lo)
 {
+	u32 i, nr_subs = lo->text->nr_subprogs, nr_insns = lo->text->nr_insns;
 	struct prog *prog = lo->prog;
-	u32 i;
 
 	lo->image = calloc(1, sizeof(*lo->image));
 	if (!lo->image)
 		return -ENOMEM;
 	prog->image = lo->image;
-	lo->image->code = calloc(prog->nr_insns + 1, sizeof(*lo->image->code));
-	lo->image->subs = calloc(prog->nr_subprogs + 1, sizeof(*lo->image->subs));
-	lo->at = calloc(prog->nr_insns + 1, sizeof(*lo->at));
-	if (!prog->funcs)
-		prog->funcs = calloc(prog->nr_subprogs + 1, sizeof(*prog->funcs));
-	if (!lo->image->code || !lo->image->subs || !lo->at || !prog->funcs)
+	lo->image->head = (struct exec_head){ .impl = &exec_interp, .tail_entry = run_tail };
+	lo->image->code = calloc(nr_insns + 1, sizeof(*lo->image->code));
+	lo->image->subs = calloc(nr_subs + 1, sizeof(*lo->image->subs));
+	lo->at = calloc(nr_insns + 1, sizeof(*lo->at));
+	if (!lo->image->code || !lo->image->subs || !lo->at || exec_make_funcs(prog, nr_subs))
 		return -ENOMEM;
-	for (i = 0; i < prog->nr_subprogs; i++)
-		prog->funcs[i] = (struct bpf_func){ .call = run_func, .prog = prog, .subprog = i };
+	for (i = 0; i < nr_subs; i++)
+		prog->funcs[i].call = run_func;
 	return 0;
 }
 
-int exec_prepare(struct prog *prog, struct strbuf *log)
+static int prepare(struct prog *prog, struct strbuf *log)
 {
-	struct lowering lo = { .prog = prog, .log = log, .handlers = exec_handlers() };
+	struct lowering lo = { .prog = prog, .text = exec_text(prog), .log = log, .handlers = exec_handlers() };
 	int err;
 
-	if (!prog->nr_insns || !prog->nr_subprogs || !prog->facts)
-		return -EINVAL;
 	err = alloc_image(&lo);
 	if (!err)
 		err = lower_all(&lo);
@@ -200,3 +214,7 @@ int exec_prepare(struct prog *prog, struct strbuf *log)
 	prog->image_free = image_free;
 	return 0;
 }
+
+static const struct caps caps = { .name = "interp" };
+
+const struct exec_impl exec_interp = { .caps = &caps, .prepare = prepare };

@@ -34,7 +34,7 @@ static const struct callback_desc loop_cb = {
 const struct helper_desc helper_loop = {
 	HELPER_IS(loop, 181),
 	.fn = loop,
-	.flags = HELPER_SYNC_CALLBACK,
+	.flags = HELPER_SYNC_CALLBACK | HELPER_LOOP,
 	.ret = RET_INTEGER,
 	.arg = { ARG_ANYTHING, ARG_PTR_TO_FUNC, ARG_PTR_TO_STACK | PTR_MAYBE_NULL, ARG_ANYTHING },
 	.cb = &loop_cb,

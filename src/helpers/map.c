@@ -16,7 +16,7 @@ static u64 map_lookup_elem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_map_lookup_elem = {
 	HELPER_IS(map_lookup_elem, 1),
 	.fn = map_lookup_elem,
-	.flags = HELPER_PKT_ACCESS,
+	.flags = HELPER_PKT_ACCESS | HELPER_MAP_LOOKUP,
 	.ret = RET_PTR_TO_MAP_VALUE | PTR_MAYBE_NULL,
 	.arg = {ARG_CONST_MAP_PTR, ARG_PTR_TO_MAP_KEY},
 };

@@ -8,18 +8,13 @@
 #include "maps/task_storage.h"
 #include "object/map.h"
 
-/* r5 is the hidden allocation flag: the caches here never sleep, so it makes no difference. */
+/*
+ * The map's variant has the body (maps/local_storage_*.c). r5 is the hidden allocation flag: nothing here ever sleeps, so it
+ * makes no difference.
+ */
 static u64 task_storage_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct map *map = (struct map *)r1;
-	struct env_task *task;
-
-	if (r4 & ~(u64)BPF_LOCAL_STORAGE_GET_F_CREATE || !r2)
-		return 0;
-	task = env_task_of((const void *)r2);
-	if (!(r4 & BPF_LOCAL_STORAGE_GET_F_CREATE))
-		return (u64)task_storage_find(map, task);
-	return (u64)task_storage_get_or_create(map, task, (const void *)r3);
+	return lstore_map_of((struct map *)r1)->ops->task_get(r1, r2, r3, r4, r5);
 }
 
 const struct helper_desc helper_task_storage_get = {
@@ -35,9 +30,7 @@ const struct helper_desc helper_task_storage_get = {
 
 static u64 task_storage_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	if (!r2)
-		return -EINVAL;
-	return task_storage_remove((struct map *)r1, env_task_of((const void *)r2));
+	return lstore_map_of((struct map *)r1)->ops->task_delete(r1, r2, r3, r4, r5);
 }
 
 const struct helper_desc helper_task_storage_delete = {

@@ -27,6 +27,7 @@ static u64 ktime_get_ns(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_ktime_get_ns = {
 	HELPER_IS(ktime_get_ns, 5),
 	.fn = ktime_get_ns,
+	.flags = HELPER_PURE,
 	.ret = RET_INTEGER,
 };
 
@@ -38,6 +39,7 @@ static u64 ktime_get_boot_ns(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_ktime_get_boot_ns = {
 	HELPER_IS(ktime_get_boot_ns, 125),
 	.fn = ktime_get_boot_ns,
+	.flags = HELPER_PURE,
 	.ret = RET_INTEGER,
 };
 
@@ -49,6 +51,7 @@ static u64 ktime_get_coarse_ns(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_ktime_get_coarse_ns = {
 	HELPER_IS(ktime_get_coarse_ns, 160),
 	.fn = ktime_get_coarse_ns,
+	.flags = HELPER_PURE,
 	.ret = RET_INTEGER,
 };
 
@@ -60,6 +63,7 @@ static u64 ktime_get_tai_ns(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 const struct helper_desc helper_ktime_get_tai_ns = {
 	HELPER_IS(ktime_get_tai_ns, 208),
 	.fn = ktime_get_tai_ns,
+	.flags = HELPER_PURE,
 	.ret = RET_INTEGER,
 };
 
@@ -68,8 +72,18 @@ static u64 jiffies64(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return INITIAL_JIFFIES + env_clock_ns(env_tls.env) / JIFFY_NS;
 }
 
+/* Linux reads its own variable, whose address is not ours to give. */
+static int shown_jiffies64(const struct gen_call *call, struct gen *g)
+{
+	gen_imm64(g, 0, 0);
+	gen_load(g, BPF_DW, 0, 0, 0);
+	return 1;
+}
+
 const struct helper_desc helper_jiffies64 = {
 	HELPER_IS(jiffies64, 118),
 	.fn = jiffies64,
+	.shown = shown_jiffies64,
+	.flags = HELPER_PURE,
 	.ret = RET_INTEGER,
 };

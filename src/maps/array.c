@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "maps/maps_int.h"
+#include "object/helper.h"
 #include "object/instance.h"
 #include "rcu/mem.h"
 
@@ -146,6 +147,98 @@ static long array_for_each(struct map *map, struct bpf_func *cb, u64 cb_ctx, u64
 	return map->max_entries;
 }
 
+/* ---- in the program's own code ---- */
+
+/* r0 = address of a value whose index is known. */
+static bool gen_known(const struct gen_call *call, struct gen *g, struct map_array_gen *a)
+{
+	if (!call->key_known || call->fact->inner_map || call->key_value >= call->map->max_entries)
+		return false;
+	gen_imm64(g, BPF_REG_0, a->values + (u64)call->key_value * a->stride);
+	a->always = true;
+	return true;
+}
+
+bool map_array_gen_begin(const struct gen_call *call, struct gen *g, struct map_array_gen *a)
+{
+	if (call->helper->id != BPF_FUNC_map_lookup_elem || a->stride > S32_MAX)
+		return false;
+	if (gen_known(call, g, a))
+		return true;
+	if (!a->any_size && call->map->max_entries > S32_MAX)
+		return false;
+	gen_load(g, BPF_W, BPF_REG_0, BPF_REG_2, 0);
+	if (a->any_size) {
+		gen_load(g, BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct map, max_entries));
+		a->none = gen_insn(g, (struct bpf_insn){.code = BPF_JMP | BPF_JGE | BPF_X,
+							.dst_reg = BPF_REG_0,
+							.src_reg = BPF_REG_2});
+	} else {
+		a->none = gen_jump(g, BPF_JGE, BPF_REG_0, call->map->max_entries);
+	}
+	if (is_pow2(a->stride))
+		gen_alu_imm(g, BPF_LSH, BPF_REG_0, __builtin_ctz(a->stride));
+	else
+		gen_alu_imm(g, BPF_MUL, BPF_REG_0, a->stride);
+	if (call->fact->inner_map)
+		gen_load(g, BPF_DW, BPF_REG_1, BPF_REG_1, a->values_at);
+	else
+		gen_imm64(g, BPF_REG_1, a->values);
+	gen_alu(g, BPF_ADD, BPF_REG_0, BPF_REG_1);
+	return true;
+}
+
+void map_array_gen_end(struct gen *g, const struct map_array_gen *a)
+{
+	u32 there;
+
+	if (a->always)
+		return;
+	there = gen_jump(g, BPF_JA, 0, 0);
+	gen_land(g, a->none);
+	g->cold = true;
+	gen_alu_imm(g, BPF_MOV, BPF_REG_0, 0);
+	g->cold = false;
+	gen_land(g, there);
+}
+
+static int array_gen(const struct gen_call *call, struct gen *g)
+{
+	struct map_array_gen a = {.values_at = offsetof(struct array_map, values),
+				  .stride = align_up(call->map->value_size, 8),
+				  .any_size = call->fact->inner_map && call->map->map_flags & BPF_F_INNER_MAP};
+
+	if (!call->fact->inner_map)
+		a.values = (u64)array_of(call->map)->values;
+	if (!map_array_gen_begin(call, g, &a))
+		return 0;
+	map_array_gen_end(g, &a);
+	return 1;
+}
+
+static u64 array_lookup_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return (u64)array_lookup((struct map *)r1, (const void *)r2);
+}
+
+static u64 array_update_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return array_update((struct map *)r1, (const void *)r2, (const void *)r3, r4);
+}
+
+static u64 (*array_direct(const struct map *map, u32 helper_id))(u64, u64, u64, u64, u64)
+{
+	switch (helper_id) {
+	case BPF_FUNC_map_lookup_elem:
+		return array_lookup_twin;
+	case BPF_FUNC_map_update_elem:
+		return array_update_twin;
+	}
+	return NULL;
+}
+
+/* ---- bpf(2) ---- */
+
 static int array_direct_value(struct map *map, u32 off, u64 *ret_addr, u32 *ret_size)
 {
 	if (map->max_entries != 1)
@@ -205,6 +298,7 @@ static int array_mmap_check(struct map *map, u64 off, u64 len, int prot, bool sh
 
 const struct map_ops map_ops_array = {
 	.name = "array",
+	.shown = MAP_SHOWN_ARRAY,
 	.type = BPF_MAP_TYPE_ARRAY,
 	.flags = MAP_CAN_ITER_KEYS | MAP_VALUE_DIRECT | MAP_INDEXED | MAP_SLEEPABLE_OK |
 		 MAP_IN_TRACING_OK,
@@ -222,4 +316,6 @@ const struct map_ops map_ops_array = {
 	.sys_next_key = map_array_next_key,
 	.mem_usage = array_mem_usage,
 	.mmap_check = array_mmap_check,
+	.gen = array_gen,
+	.direct = array_direct,
 };

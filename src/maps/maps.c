@@ -14,12 +14,12 @@
 
 #define MAP_SPINS 200 /* looks at a held lock before the CPU is offered to whoever holds it */
 
-void map_lock_wait(struct map_lock *lock)
+void map_wait_bit(const u32 *word)
 {
 	int i;
 
 	for (i = 0; i < MAP_SPINS; i++) {
-		if (!__atomic_load_n(&lock->held, __ATOMIC_RELAXED))
+		if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & 1))
 			return;
 		arch_relax();
 	}

@@ -28,28 +28,42 @@
  * thread.
  */
 struct map_lock {
-	u32 held; /* atomic */
+	u32 held; /* 0 or 1; atomic */
 };
 
-void map_lock_wait(struct map_lock *lock);
+/* Waits a while for bit 0 of a lock word to drop, and gives the CPU away in between. */
+void map_wait_bit(const u32 *word);
 
-/* Returns the mask as it was, for map_lock_release(). */
-static inline u8 map_lock_take(struct map_lock *lock)
+/* Masks; returns the mask as it was, for map_unmask(). */
+static inline u8 map_mask(void)
 {
 	u8 mask = env_tls.irq_masked;
 
 	__atomic_store_n(&env_tls.irq_masked, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return mask;
+}
+
+static inline void map_unmask(u8 mask)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&env_tls.irq_masked, mask, __ATOMIC_RELAXED);
+}
+
+/* Returns the mask as it was, for map_lock_release(). */
+static inline u8 map_lock_take(struct map_lock *lock)
+{
+	u8 mask = map_mask();
+
 	while (unlikely(__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE)))
-		map_lock_wait(lock);
+		map_wait_bit(&lock->held);
 	return mask;
 }
 
 static inline void map_lock_release(struct map_lock *lock, u8 mask)
 {
 	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&env_tls.irq_masked, mask, __ATOMIC_RELAXED);
+	map_unmask(mask);
 }
 
 /* ---- values ---- */
@@ -140,6 +154,42 @@ int map_check_mmap(const struct map *map, int prot, bool shared);
 int map_mem_init(struct memfile *mem, const char *name, u64 size);
 
 size_t map_page_size(void);
+
+/*
+ * array.c's code for a lookup in any kind of array (object/gen.h): leaves in r0 where the value lies, a jump away from
+ * what follows where there is none. Its parts: the caller puts in between what its kind does with the address.
+ */
+struct map_array_gen {
+	u64 values;	   /* address of the first value */
+	u32 values_at;	   /* where in the map's struct that address is found, for inner maps */
+	u32 stride;	   /* bytes from one value to the next */
+	bool any_size;	   /* inner maps may have other max_entries than the pattern */
+	bool always;	   /* no jump: the value is there */
+	u32 none;	   /* else that jump */
+};
+
+/* False: no code for such sizes. */
+bool map_array_gen_begin(const struct gen_call *call, struct gen *g, struct map_array_gen *a);
+void map_array_gen_end(struct gen *g, const struct map_array_gen *a);
+
+/* dst = this vCPU's slot, where dst has vCPU 0's; they are stride bytes apart */
+static inline void map_gen_percpu(struct gen *g, u8 dst, u32 stride)
+{
+	gen_insn(g, (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_X,
+				      .dst_reg = dst,
+				      .src_reg = dst,
+				      .off = -1,
+				      .imm = (s32)stride});
+}
+
+/* map_of_maps.c and its users */
+struct map *map_inner_shape(const struct map *inner);
+void map_inner_shape_free(struct map *shape);
+/* What bpf(2) says of inner maps of a map being created: 0 or -errno. */
+int map_inner_check(const struct map *inner);
+bool map_inner_fits(const struct map *shape, const struct map *inner);
+/* The map behind a descriptor with a reference, if it fits: 0 or -errno. */
+int map_inner_get(struct map *outer, u32 fd, struct map **ret_inner);
 
 /* array.c and percpu_array.c: what they check alike */
 int map_array_check(const struct map_attr *attr, u32 flags, bool percpu);

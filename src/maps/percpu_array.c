@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "maps/maps_int.h"
+#include "object/helper.h"
 #include "object/instance.h"
 #include "rcu/mem.h"
 
@@ -112,6 +113,44 @@ static long percpu_array_for_each(struct map *map, struct bpf_func *cb, u64 cb_c
 	return map->max_entries;
 }
 
+/* An array's lookup gives vCPU 0's value. */
+static int percpu_array_gen(const struct gen_call *call, struct gen *g)
+{
+	struct percpu_array *p = percpu_of(call->map);
+	struct map_array_gen a = {.stride = map_percpu_slot(call->map)};
+
+	/* how far apart the areas are depends on max_entries, which inner maps need not share */
+	if (call->fact->inner_map || !(call->can & CAP_PERCPU) || p->cpu_stride > S32_MAX)
+		return 0;
+	a.values = (u64)p->values;
+	if (!map_array_gen_begin(call, g, &a))
+		return 0;
+	map_gen_percpu(g, BPF_REG_0, p->cpu_stride);
+	map_array_gen_end(g, &a);
+	return 1;
+}
+
+static u64 percpu_array_lookup_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return (u64)percpu_array_lookup((struct map *)r1, (const void *)r2);
+}
+
+static u64 percpu_array_update_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return percpu_array_update((struct map *)r1, (const void *)r2, (const void *)r3, r4);
+}
+
+static u64 (*percpu_array_direct(const struct map *map, u32 helper_id))(u64, u64, u64, u64, u64)
+{
+	switch (helper_id) {
+	case BPF_FUNC_map_lookup_elem:
+		return percpu_array_lookup_twin;
+	case BPF_FUNC_map_update_elem:
+		return percpu_array_update_twin;
+	}
+	return NULL;
+}
+
 static int percpu_array_sys_lookup(struct map *map, const void *key, void *value, u64 flags)
 {
 	struct percpu_array *a = percpu_of(map);
@@ -153,6 +192,7 @@ static u64 percpu_array_mem_usage(const struct map *map)
 
 const struct map_ops map_ops_percpu_array = {
 	.name = "percpu_array",
+	.shown = MAP_SHOWN_ARRAY,
 	.type = BPF_MAP_TYPE_PERCPU_ARRAY,
 	.flags =
 		MAP_CAN_ITER_KEYS | MAP_PERCPU | MAP_INDEXED | MAP_SLEEPABLE_OK | MAP_IN_TRACING_OK,
@@ -170,4 +210,6 @@ const struct map_ops map_ops_percpu_array = {
 	.sys_remove = map_array_sys_remove,
 	.sys_next_key = map_array_next_key,
 	.mem_usage = percpu_array_mem_usage,
+	.gen = percpu_array_gen,
+	.direct = percpu_array_direct,
 };

@@ -2,20 +2,21 @@
 // Per-CPU hash: hash.c's table with a slot a vCPU in each element. A present element is written in
 // place.
 #include "maps/hash_int.h"
+#include "object/helper.h"
 
-static char *slot_at(const struct hash_map *h, struct hash_elem *e, u32 cpu)
+static char *slot_at(const struct hash_map *h, char *e, u32 cpu)
 {
 	return hash_value(h, e) + (u64)cpu * h->cpu_stride;
 }
 
-static char *own_slot(const struct hash_map *h, struct hash_elem *e)
+static char *own_slot(const struct hash_map *h, char *e)
 {
 	return slot_at(h, e, env_tls.cpu);
 }
 
 /* A program writes its vCPU's slot; in a new element the others must not keep what the memory's
  * last owner left there. */
-static void fill_own(const struct hash_map *h, struct hash_elem *e, const void *value, bool is_new)
+static void fill_own(const struct hash_map *h, char *e, const void *value, bool is_new)
 {
 	u32 cpu;
 
@@ -25,7 +26,7 @@ static void fill_own(const struct hash_map *h, struct hash_elem *e, const void *
 }
 
 /* bpf(2) writes all of them. */
-static void fill_all(const struct hash_map *h, struct hash_elem *e, const void *value, bool is_new)
+static void fill_all(const struct hash_map *h, char *e, const void *value, bool is_new)
 {
 	u32 slot = map_percpu_slot(&h->map), cpu;
 
@@ -33,7 +34,7 @@ static void fill_all(const struct hash_map *h, struct hash_elem *e, const void *
 		map_value_write(slot_at(h, e, cpu), (const char *)value + (u64)cpu * slot, slot);
 }
 
-static void copy_all(const struct hash_map *h, struct hash_elem *e, void *out)
+static void copy_all(const struct hash_map *h, char *e, void *out)
 {
 	u32 slot = map_percpu_slot(&h->map), cpu;
 
@@ -54,7 +55,7 @@ static int create(struct inlay *inlay, const struct map_attr *attr, struct map *
 static void *lookup_cpu(struct map *map, const void *key, u32 cpu)
 {
 	struct hash_map *h = hash_of(map);
-	struct hash_elem *e;
+	char *e;
 
 	if (cpu >= h->nr_cpus)
 		return NULL;
@@ -69,12 +70,54 @@ static void *lookup(struct map *map, const void *key)
 
 static long update(struct map *map, const void *key, const void *value, u64 flags)
 {
-	return hash_write(hash_of(map), key, value, flags, fill_own, true);
+	return hash_write(hash_of(map), key, value, flags, fill_own, true, NULL, NULL);
 }
 
 static long for_each(struct map *map, struct bpf_func *cb, u64 cb_ctx, u64 flags)
 {
 	return hash_for_each_elem(hash_of(map), cb, cb_ctx, flags, own_slot);
+}
+
+static u64 lookup_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return (u64)lookup((struct map *)r1, (const void *)r2);
+}
+
+static u64 update_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return update((struct map *)r1, (const void *)r2, (const void *)r3, r4);
+}
+
+static u64 remove_twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return hash_remove((struct map *)r1, (const void *)r2);
+}
+
+static u64 (*direct(const struct map *map, u32 helper_id))(u64, u64, u64, u64, u64)
+{
+	switch (helper_id) {
+	case BPF_FUNC_map_lookup_elem:
+		return lookup_twin;
+	case BPF_FUNC_map_update_elem:
+		return update_twin;
+	case BPF_FUNC_map_delete_elem:
+		return remove_twin;
+	}
+	return NULL;
+}
+
+/* A lookup: the hash's own, and from vCPU 0's slot to this one's. Sizes are what inner maps share. */
+static int gen(const struct gen_call *call, struct gen *g)
+{
+	u32 none;
+
+	if (call->helper->id != BPF_FUNC_map_lookup_elem || !(call->can & CAP_DIRECT) || !(call->can & CAP_PERCPU))
+		return 0;
+	gen_call(g, hash_twin(call->map));
+	none = gen_jump(g, BPF_JEQ, BPF_REG_0, 0);
+	map_gen_percpu(g, BPF_REG_0, hash_cpu_stride(call->map));
+	gen_land(g, none);
+	return 1;
 }
 
 static int sys_lookup(struct map *map, const void *key, void *value, u64 flags)
@@ -86,7 +129,7 @@ static int sys_lookup(struct map *map, const void *key, void *value, u64 flags)
 
 static int sys_update(struct map *map, const void *key, const void *value, u64 flags)
 {
-	return hash_write(hash_of(map), key, value, flags, fill_all, true);
+	return hash_write(hash_of(map), key, value, flags, fill_all, true, NULL, NULL);
 }
 
 static int sys_lookup_and_delete(struct map *map, const void *key, void *value, u64 flags)
@@ -98,6 +141,7 @@ static int sys_lookup_and_delete(struct map *map, const void *key, void *value, 
 
 const struct map_ops map_ops_percpu_hash = {
 	.name = "percpu_hash",
+	.shown = MAP_SHOWN_HASH,
 	.type = BPF_MAP_TYPE_PERCPU_HASH,
 	.flags = MAP_CAN_ITER_KEYS | MAP_PERCPU | MAP_SLEEPABLE_OK | MAP_IN_TRACING_OK,
 	.check = check,
@@ -115,4 +159,6 @@ const struct map_ops map_ops_percpu_hash = {
 	.sys_lookup_and_delete = sys_lookup_and_delete,
 	.sys_next_key = hash_next_key,
 	.mem_usage = hash_mem_usage,
+	.gen = gen,
+	.direct = direct,
 };

@@ -52,6 +52,8 @@ struct gen_call {
 	u32 can;	 /* enum cap */
 	bool key_known;	 /* the key argument points to a constant: key_value holds it (keys of 4 bytes) */
 	u32 key_value;
+	u32 known;	 /* bit n: argument rn is the constant arg[n] */
+	u64 arg[6];
 };
 
 struct gen {

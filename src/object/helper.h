@@ -26,6 +26,8 @@ enum helper_flag {
 	HELPER_RET_SIZE = 1u << 12, /* returns -MAX_ERRNO … the most its size argument can be (probe_read_*_str) */
 	HELPER_RET_CPU = 1u << 13,  /* returns a CPU number */
 	HELPER_PURE = 1u << 14,	    /* changes nothing a program can see and reads nothing its arguments point to */
+	HELPER_LOOP = 1u << 15,	    /* bpf_loop: up to r1 times cb(i, r3) until it is not 0; r0 is how often. r4 must be 0 */
+	HELPER_MAP_LOOKUP = 1u << 16, /* map_ops.lookup: what Linux shows of it depends on the map (map_ops.shown) */
 };
 
 /* Where a helper belongs; a program type names the groups it allows. */
@@ -73,6 +75,7 @@ struct helper_desc {
 	 * argument is at most. 0, or -errno (EINVAL: "Invalid format string"). NULL: any text will do.
 	 */
 	int (*check_str)(const char *text, u64 size);
+	gen_fn shown; /* what Linux shows in place of a call, in plain instructions; NULL: the call */
 	gen_fn gen; /* code in place of a call, whatever map it gets (object/gen.h); NULL: none. INLINE_HELPER */
 };
 

@@ -38,7 +38,9 @@ struct inlay {
 	struct log_sink log;
 	const struct fd_ops *fds;
 	void *fd_state;		  /* world/'s */
-	pthread_mutex_t run_lock; /* one PROG_TEST_RUN at a time: a vCPU is one thread's */
+	pthread_mutex_t *cpu_lock; /* one a vCPU: it is one thread's during a PROG_TEST_RUN */
+	u32 nr_cpu_locks;
+	u32 interrupts;		   /* inlay_interrupt() so often; atomic */
 	pthread_mutex_t lock;	  /* guards tables and life cycle; never held while a program runs */
 	struct obj_table table[OBJ_KINDS];
 	long nr_objs[OBJ_KINDS];  /* alive, published or not; atomic. All 0 once everything was closed */
@@ -52,5 +54,15 @@ struct inlay {
 /* Engine parts that need no other layer: env must exist, vmlinux's reference is taken over. 0 or -errno. */
 int inlay_init(struct inlay *inlay, struct env *env, struct btf *vmlinux, const struct log_sink *log);
 void inlay_fini(struct inlay *inlay);
+
+/*
+ * A vCPU for the calling thread until inlay_cpu_give(): this one, or where want is U32_MAX a free one, rather the one it
+ * had before. Waits where there is none. want must be below env_nr_cpus(). Do not nest.
+ */
+u32 inlay_cpu_take(struct inlay *inlay, u32 want);
+void inlay_cpu_give(struct inlay *inlay, u32 cpu);
+
+/* Test runs under way end with -EINTR after the run of the program they are in. Async-signal-safe. */
+void inlay_interrupt(struct inlay *inlay);
 
 #endif

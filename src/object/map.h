@@ -21,6 +21,7 @@ struct map_attr {
 	char name[MAP_NAME_LEN];
 	struct btf *btf; /* borrowed; NULL: none */
 	u32 btf_key_type_id, btf_value_type_id;
+	struct map *inner; /* borrowed; map of inner_map_fd; NULL: none. Only MAP_OF_MAPS take one */
 };
 
 struct map {
@@ -37,6 +38,7 @@ struct map {
 	long writers;	   /* bpf(2) writes under way; atomic. frozen is set only when 0 and then keeps it 0 */
 	struct memfile mem; /* user-mappable memory; fd -1: none */
 	struct rcu_cb rcu;  /* deferred destroy */
+	struct map *inner;  /* MAP_OF_MAPS: the map whose shape (type, sizes, flags) all inner maps share, its own copy, no object */
 };
 
 /* map_ops.flags */
@@ -49,6 +51,16 @@ enum map_flag {
 	MAP_SLEEPABLE_OK = 1u << 5,
 	MAP_IN_TRACING_OK = 1u << 6,
 	MAP_HAS_EXTRA = 1u << 7,     /* map_extra means something; for others it must be 0 */
+	MAP_OF_FDS = 1u << 8,	     /* elements are objects: bpf(2) writes a u32 fd (set_obj), reads a u32 id (obj_id) */
+	MAP_OF_MAPS = 1u << 9,	     /* with MAP_OF_FDS: they are maps, made like map->inner; create needs attr->inner */
+	MAP_NO_BATCH = 1u << 10,     /* no batch commands: -LINUX_ENOTSUPP */
+};
+
+/* map_ops.shown: what Linux shows in place of a lookup. */
+enum map_shown {
+	MAP_SHOWN_ARRAY = 1u << 0,   /* index times size */
+	MAP_SHOWN_HASH = 1u << 1,    /* a call, then the way from element to value */
+	MAP_SHOWN_POINTER = 1u << 2, /* the value is a pointer that is followed */
 };
 
 /*
@@ -85,11 +97,28 @@ struct map_ops {
 	u64 (*mem_usage)(const struct map *map);
 
 	/*
+	 * MAP_OF_FDS, for bpf(2); each takes its own reference of obj on success, obj NULL deletes the element. The caller
+	 * has looked at the type of obj: a map (MAP_OF_MAPS) or a program. -EINVAL where it does not fit the others.
+	 */
+	int (*set_obj)(struct map *map, const void *key, struct obj *obj, u64 flags);
+	int (*obj_id)(struct map *map, const void *key, u32 *ret_id); /* of the element; -ENOENT: none there */
+	/*
+	 * May this program use the map for tail calls, or be put in? 0, or -EINVAL as Linux: all must be like the first.
+	 * Called when a program that uses the map is about to be finished by PROG_LOAD. NULL: any program.
+	 */
+	int (*admit)(struct map *map, const struct prog *prog);
+	/* Program to go on with in a tail call; NULL: none there. Valid for the read section. Lock-free, any context. */
+	struct prog *(*prog_at)(struct map *map, u64 index);
+	/* The last reference of a user (fd or pin) to the map is gone; a program's may be left. NULL: nothing to do. */
+	void (*user_gone)(struct map *map);
+
+	/*
 	 * Code in place of a call of a helper that takes this map (object/gen.h), by which call->helper->id says; NULL: none.
 	 * inline_kind: which switch turns it off.
 	 */
 	gen_fn gen;
 	u32 inline_kind; /* enum inline_kind; 0: INLINE_MAP */
+	u32 shown;	 /* enum map_shown; 0: Linux calls the map's function */
 	/* Twin of the helper for this type, called directly when the map is known (helper id -> function); NULL: none. */
 	u64 (*(*direct)(const struct map *map, u32 helper_id))(u64, u64, u64, u64, u64);
 

@@ -47,6 +47,8 @@ struct insn_fact {
 	u8 cold : 1;	     /* unlikely to run: an engine may place it out of the way */
 	u8 inner_map : 1;    /* map is only a pattern: the call gets some map of that shape, found in a map of maps */
 	u8 owner_valid : 1;  /* HELPER_STORAGE_GET: the owner argument is proved to be no NULL and no stale pointer */
+	u8 fastcall_pattern : 1; /* spill or fill around a call, of a register such a call need not lose */
+	u8 fastcall_spills; /* HELPER_FASTCALL: so many spills right before and fills right behind go if the call is inlined */
 	u32 subprog;	     /* pseudo call, or ld_imm64 of a function: index into prog->subprogs */
 	u32 orig;	     /* index in the program as it was loaded */
 	struct map *map;     /* ld_imm64 of a map or its value; helper call: the one map it gets (NULL: none or several) */
@@ -56,9 +58,18 @@ struct insn_fact {
 	u64 (*fn)(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 };
 
+/* What became of one call of a helper: what --show-inlining shows. */
+struct prog_inlined {
+	u32 orig; /* index in the program as it was loaded */
+	const struct helper_desc *helper;
+	bool done;	  /* it is not the plain call any more */
+	const char *what; /* what stands in its place, or why nothing does; static */
+};
+
 struct prog_subprog {
 	u32 start;	 /* first instruction */
 	u32 stack_depth; /* bytes, 8-aligned */
+	u32 fastcall_depth; /* stack_depth once all fastcall_spills are gone: what Linux reports; stack_depth if there are none */
 	s32 func_info;	 /* index into func_info, -1 none */
 	bool is_cb;	 /* only ever called through bpf_func */
 	bool is_global;
@@ -120,6 +131,9 @@ struct prog {
 	 * above stay the xlated text that is shown. NULL: insns themselves run. rewrite/ makes it, rw_lowered_free() frees it.
 	 */
 	struct prog *lowered;
+	void (*lowered_free)(struct prog *prog); /* set with lowered */
+	struct prog_inlined *inlined;		 /* of a shadow: its calls, in the order of the text */
+	u32 nr_inlined;
 
 	/* run side */
 	u64 (*entry)(struct prog *prog, void *ctx); /* set by exec/; runs the body only */
@@ -148,6 +162,8 @@ struct prog_run_ctx {
  * are on. Returns r0.
  */
 u64 prog_run(struct prog *prog, void *ctx);
+/* The same repeat times (at least once), each in a read section of its own; the last r0. */
+u64 prog_run_repeat(struct prog *prog, void *ctx, u32 repeat);
 
 /* Sums over vCPUs. */
 void prog_stats_sum(const struct prog *prog, struct prog_stats *ret_sum);

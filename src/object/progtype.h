@@ -40,7 +40,7 @@ struct test_run {
 	u32 repeat;
 	bool want_data_out; /* the caller gave room for data_out */
 	u32 retval;   /* result */
-	u32 duration; /* result: ns, mean of a run */
+	u32 duration; /* the caller's; result: ns, mean of a run */
 };
 
 struct prog_type_ops {

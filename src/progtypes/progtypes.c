@@ -108,31 +108,63 @@ bool progtype_btf_ctx_access(const struct prog *prog, u32 skip, s32 off, u32 siz
 	return true;
 }
 
-u32 progtype_run(struct prog *prog, void *ctx, u32 cpu, u32 repeat)
-{
-	struct env *env = prog->obj.inlay->env;
-	struct env_tls saved = env_tls;
-	struct env_task *self = env_task_self(env);
-	u32 ret;
+#define RUNS_AT_A_TIME 256 /* between two looks at whether to stop */
 
-	env_enter(env, cpu == U32_MAX ? 0 : cpu, self);
-	do
-		ret = prog_run(prog, ctx);
-	while (--repeat);
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+static int run_all(struct prog *prog, void *ctx, u32 repeat, u32 *ret_r0)
+{
+	u32 *interrupts = &prog->obj.inlay->interrupts, before = __atomic_load_n(interrupts, __ATOMIC_RELAXED), n;
+
+	for (;;) {
+		n = min_of(repeat, (u32)RUNS_AT_A_TIME);
+		*ret_r0 = prog_run_repeat(prog, ctx, n);
+		repeat -= n;
+		if (!repeat)
+			return 0;
+		if (__atomic_load_n(interrupts, __ATOMIC_RELAXED) != before)
+			return -EINTR;
+	}
+}
+
+int progtype_run(struct prog *prog, void *ctx, u32 cpu, u32 repeat, struct test_run *run)
+{
+	struct inlay *inlay = prog->obj.inlay;
+	struct env_tls saved = env_tls;
+	struct env_task *self = env_task_self(inlay->env);
+	u64 ns;
+	int err;
+
+	cpu = inlay_cpu_take(inlay, cpu);
+	env_enter(inlay->env, cpu, self);
+	ns = now_ns();
+	err = run_all(prog, ctx, repeat, &run->retval);
+	ns = (now_ns() - ns) / repeat;
 	if (saved.env)
 		env_tls = saved;
 	else
-		env_leave(env);
-	return ret;
+		env_leave(inlay->env);
+	inlay_cpu_give(inlay, cpu);
+	if (!err)
+		run->duration = (u32)min_of(ns, (u64)U32_MAX);
+	return err;
 }
 
 int progtype_raw_tp_test_run(struct prog *prog, struct test_run *run)
 {
 	u64 args[RAW_TP_MAX_ARGS] = { 0 };
-	u32 cpu = 0;
+	u32 cpu = U32_MAX;
+	int err;
 
 	/* the kernel's rules for this type: no packet, no output, no repeat */
-	if (run->data_in || run->want_data_out || run->ctx_out || run->ctx_size_out || run->repeat || run->batch_size)
+	if (run->data_in || run->want_data_out || run->ctx_out || run->ctx_size_out || run->duration || run->repeat ||
+	    run->batch_size)
 		return -EINVAL;
 	/* Linux takes unknown flags here */
 	if (run->ctx_size_in < prog->max_ctx_offset || run->ctx_size_in > sizeof(args))
@@ -146,6 +178,7 @@ int progtype_raw_tp_test_run(struct prog *prog, struct test_run *run)
 	}
 	if (run->ctx_size_in)
 		memcpy(args, run->ctx_in, run->ctx_size_in);
-	run->retval = progtype_run(prog, args, cpu, 1);
-	return 0;
+	err = progtype_run(prog, args, cpu, 1, run);
+	run->duration = 0; /* Linux does not say */
+	return err;
 }

@@ -26,9 +26,10 @@ void progtype_any_return(const struct prog *prog, struct ret_range *ret);
 int progtype_raw_tp_test_run(struct prog *prog, struct test_run *run);
 
 /*
- * Puts the calling thread on a vCPU (cpu, or its own choice where cpu is U32_MAX) and runs the program repeat (at least
- * one) times. The last r0.
+ * Puts the calling thread on a vCPU (cpu, or a free one where cpu is U32_MAX; waits for it) and runs the program repeat
+ * (at least one) times. 0, run->retval the last r0, run->duration the mean time of a run in ns; or -EINTR, some runs made,
+ * where inlay_interrupt() came meanwhile.
  */
-u32 progtype_run(struct prog *prog, void *ctx, u32 cpu, u32 repeat);
+int progtype_run(struct prog *prog, void *ctx, u32 cpu, u32 repeat, struct test_run *run);
 
 #endif

@@ -75,6 +75,12 @@ static int attach(struct prog *prog, const char *tp_name, struct obj *target, u6
 	return link_attach_hook(prog, BPF_LINK_TYPE_RAW_TRACEPOINT, prog->expected_attach_type, hook, cookie, ret_link);
 }
 
+/* Linux calls test functions of its own to be traced; for a tracepoint it has none, and this is what it says. */
+static int test_run(struct prog *prog, struct test_run *run)
+{
+	return run->flags || run->cpu || run->batch_size ? -EINVAL : -EFAULT;
+}
+
 const struct prog_type_ops prog_type_tracing = {
 	.name = "tracing",
 	.type = BPF_PROG_TYPE_TRACING,
@@ -83,4 +89,5 @@ const struct prog_type_ops prog_type_tracing = {
 	.is_valid_access = is_valid_access,
 	.ret_range = progtype_any_return,
 	.attach = attach,
+	.test_run = test_run,
 };

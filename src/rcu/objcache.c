@@ -2,7 +2,9 @@
 // The object cache: see objcache.h for what it promises and how.
 #include "rcu/objcache.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "rcu/mem.h"
 #include "rcu/rcu.h"
@@ -25,7 +27,9 @@
 
 #define NR_CHUNKS   32
 #define NR_STRIPES  8
-#define CHUNK_BYTES 65536 /* of the first chunk, when nothing was reserved */
+#define NR_READY    4
+#define CHUNK_BYTES 65536	  /* of the first chunk, when nothing was reserved */
+#define HUGE_BYTES  (4u << 20) /* chunks from this size on ask for huge pages: fewer faults on the way */
 
 /* Before every object. next is only used while the object is on a stack, and read by losers of a
  * race after that. */
@@ -34,11 +38,15 @@ struct header {
 	u32 nr;	  /* this object's number */
 };
 
-/* A thread uses one stripe, so that threads seldom meet on a head; a stripe that is empty steals
- * from the others. */
+/*
+ * A thread uses one stripe, so that threads seldom meet on a head. What was freed through it with objcache_free_rcu() waits
+ * in pending, then as a whole in waiting, and comes back as a whole to ready: nobody touches the objects meanwhile.
+ */
 struct stripe {
-	u64 head;  /* tag << 32 | number + 1 of the top object, 0: empty; atomic */
-	long live; /* allocated minus freed through this stripe; atomic */
+	u64 head;	     /* tag << 32 | number + 1 of the top object, 0: empty; atomic */
+	u64 pending;	     /* as head: freed, no grace period started for them yet; atomic */
+	u32 ready[NR_READY]; /* number + 1 of the top of a stack nobody else has, 0: none; atomic, taken as a whole */
+	u32 waiting;	     /* so too, until the running callback is called; owned by who set GP_RUNNING */
 } __attribute__((aligned(64)));
 
 enum gp_state {
@@ -49,14 +57,13 @@ enum gp_state {
 
 struct objcache {
 	u64 stride, size;
-	u64 chunk0;		/* objects in chunk 0; chunk k has chunk0 << k */
+	u64 chunk0;		/* objects in chunk 0, a power of two; chunk k has chunk0 << k */
+	u32 chunk0_shift;	/* chunk0 = 1 << this */
 	char *chunk[NR_CHUNKS]; /* atomic; set once */
 	struct stripe stripe[NR_STRIPES];
 	u64 fresh __attribute__((
 		aligned(64))); /* number of the next object never handed out; atomic */
-	u64 pending;	       /* as stripe.head: freed, no grace period started for them yet */
 	u32 gp_state;	       /* enum gp_state, 0: nothing waits; atomic */
-	u64 waiting; /* the stack the running callback will recycle; owned by who set GP_RUNNING */
 	struct rcu_cb cb;
 };
 
@@ -73,7 +80,7 @@ static struct stripe *stripe_of_thread(struct objcache *cache)
 /* Chunk k begins with object number chunk0 * (2^k - 1). */
 static u32 chunk_of(const struct objcache *cache, u64 nr, u64 *ret_first)
 {
-	u32 k = 63 - __builtin_clzll(nr / cache->chunk0 + 1);
+	u32 k = 63 - __builtin_clzll((nr >> cache->chunk0_shift) + 1);
 
 	*ret_first = cache->chunk0 * ((1ULL << k) - 1);
 	return k;
@@ -100,10 +107,24 @@ static void push(u64 *head, struct header *h)
 	do {
 		__atomic_store_n(&h->next, (u32)old, __ATOMIC_RELAXED);
 		new = ((old >> 32) + 1) << 32 | (h->nr + 1);
-		/* release pairs with the acquire in pop(): who takes the object sees what its last
-		 * owner did */
-	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_RELEASE,
-					      __ATOMIC_RELAXED));
+		/*
+		 * The release in it pairs with the acquire in pop(): who takes the object sees what its last owner did.
+		 * objcache_free_rcu() needs more: the loads behind it must not come before.
+		 */
+	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+/* The next one to be popped will be written to: its memory was somebody else's for a grace period. */
+static void warm(const struct objcache *cache, u32 top)
+{
+	char *h;
+	u64 i;
+
+	if (!top)
+		return;
+	h = (char *)header_at(cache, top - 1);
+	for (i = 0; i < cache->stride && i < 192; i += 64)
+		__builtin_prefetch(h + i, 1);
 }
 
 static struct header *pop(const struct objcache *cache, u64 *head)
@@ -120,6 +141,7 @@ static struct header *pop(const struct objcache *cache, u64 *head)
 		new = ((old >> 32) + 1) << 32 | __atomic_load_n(&h->next, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(head, &old, new, true, __ATOMIC_ACQUIRE,
 					      __ATOMIC_ACQUIRE));
+	warm(cache, (u32)new);
 	return h;
 }
 
@@ -143,13 +165,20 @@ static int map_chunk(struct objcache *cache, u32 k)
 	mem = rcu_mem_map(bytes);
 	if (!mem)
 		return -1;
+	if (bytes >= HUGE_BYTES) {
+		int saved = errno; /* a signal handler must not change it */
+
+		madvise(mem, bytes, MADV_HUGEPAGE); /* if there are none, so be it */
+		errno = saved;
+	}
 	if (!__atomic_compare_exchange_n(&cache->chunk[k], &none, mem, false, __ATOMIC_RELEASE,
 					 __ATOMIC_RELAXED))
 		rcu_mem_unmap(mem, bytes); /* somebody else was first */
 	return 0;
 }
 
-static struct header *take_fresh(struct objcache *cache)
+/* more: map another chunk if need be. */
+static struct header *take_fresh(struct objcache *cache, bool more)
 {
 	u64 nr = __atomic_load_n(&cache->fresh, __ATOMIC_RELAXED), first;
 	struct header *h;
@@ -159,7 +188,7 @@ static struct header *take_fresh(struct objcache *cache)
 		k = chunk_of(cache, nr, &first);
 		if (nr >= U32_MAX)
 			return NULL;
-		if (!__atomic_load_n(&cache->chunk[k], __ATOMIC_RELAXED) && map_chunk(cache, k))
+		if (!__atomic_load_n(&cache->chunk[k], __ATOMIC_RELAXED) && (!more || map_chunk(cache, k)))
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&cache->fresh, &nr, nr + 1, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
@@ -168,22 +197,81 @@ static struct header *take_fresh(struct objcache *cache)
 	return h;
 }
 
+/* Pushes a stack nobody else has, one by one. */
+static void push_all(const struct objcache *cache, u64 *head, u32 top)
+{
+	while (top) {
+		struct header *h = header_at(cache, top - 1);
+
+		top = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
+		push(head, h);
+	}
+}
+
+/* Makes a stack that is ready in from the one of mine, if that is empty. False: none is ready. */
+static bool take_ready(const struct objcache *cache, struct stripe *mine, struct stripe *from)
+{
+	u64 old;
+	u32 i, top = 0;
+
+	for (i = 0; !top && i < NR_READY; i++)
+		if (__atomic_load_n(&from->ready[i], __ATOMIC_RELAXED))
+			top = __atomic_exchange_n(&from->ready[i], 0, __ATOMIC_ACQUIRE);
+	if (!top)
+		return false;
+	old = __atomic_load_n(&mine->head, __ATOMIC_RELAXED);
+	if ((u32)old || !__atomic_compare_exchange_n(&mine->head, &old, ((old >> 32) + 1) << 32 | top, false,
+						     __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		push_all(cache, &mine->head, top);
+	return true;
+}
+
+/* One more stack for others to take: after a grace period, by the callback. */
+static void give_ready(const struct objcache *cache, struct stripe *s, u32 top)
+{
+	u32 i, none;
+
+	for (i = 0; i < NR_READY; i++) {
+		none = 0;
+		if (!__atomic_load_n(&s->ready[i], __ATOMIC_RELAXED) &&
+		    __atomic_compare_exchange_n(&s->ready[i], &none, top, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return;
+	}
+	push_all(cache, &s->head, top);
+}
+
+static struct header *steal(struct objcache *cache, struct stripe *mine)
+{
+	struct header *h = NULL;
+	u32 i;
+
+	for (i = 0; !h && i < NR_STRIPES; i++) {
+		h = pop(cache, &cache->stripe[i].head);
+		if (!h && take_ready(cache, mine, &cache->stripe[i]))
+			h = pop(cache, &mine->head);
+	}
+	return h;
+}
+
 void *objcache_alloc(struct objcache *cache)
 {
 	struct stripe *mine = stripe_of_thread(cache);
 	struct header *h;
-	u32 i;
 
 	if (rcu_mem_fails())
 		return NULL;
 	h = pop(cache, &mine->head);
-	for (i = 0; !h && i < NR_STRIPES; i++)
-		h = pop(cache, &cache->stripe[i].head);
+	if (!h && take_ready(cache, mine, mine))
+		h = pop(cache, &mine->head);
+	/* others' free objects are left to them as long as there is memory that was taken anyway */
 	if (!h)
-		h = take_fresh(cache);
+		h = take_fresh(cache, false);
+	if (!h)
+		h = steal(cache, mine);
+	if (!h)
+		h = take_fresh(cache, true);
 	if (!h)
 		return NULL;
-	__atomic_fetch_add(&mine->live, 1, __ATOMIC_RELAXED);
 	unpoison(h + 1, cache->size);
 	return h + 1;
 }
@@ -191,10 +279,7 @@ void *objcache_alloc(struct objcache *cache)
 /* No poisoning here: readers of a cache that recycles at once may still look at the object. */
 void objcache_free(struct objcache *cache, void *obj)
 {
-	struct stripe *mine = stripe_of_thread(cache);
-
-	__atomic_fetch_sub(&mine->live, 1, __ATOMIC_RELAXED);
-	push(&mine->head, header_of(obj));
+	push(&stripe_of_thread(cache)->head, header_of(obj));
 }
 
 static void destroy_now(struct objcache *cache)
@@ -215,22 +300,35 @@ static void grace_period_over(struct rcu_cb *cb);
 /* Only by who set GP_RUNNING, or by the callback. */
 static void send_callback(struct objcache *cache)
 {
-	__atomic_fetch_and(&cache->gp_state, ~GP_MORE, __ATOMIC_ACQ_REL);
-	cache->waiting = take_all(&cache->pending);
+	u32 i;
+
+	__atomic_fetch_and(&cache->gp_state, ~(u32)GP_MORE, __ATOMIC_SEQ_CST);
+	for (i = 0; i < NR_STRIPES; i++)
+		cache->stripe[i].waiting = take_all(&cache->stripe[i].pending);
 	rcu_defer(&cache->cb, grace_period_over);
+}
+
+static void poison_all(const struct objcache *cache, u32 top)
+{
+#ifdef OBJCACHE_ASAN
+	for (; top; top = __atomic_load_n(&header_at(cache, top - 1)->next, __ATOMIC_RELAXED))
+		poison(header_at(cache, top - 1) + 1, cache->size);
+#endif
 }
 
 static void grace_period_over(struct rcu_cb *cb)
 {
 	struct objcache *cache = container_of_(cb, struct objcache, cb);
-	u32 top = cache->waiting, state;
+	u32 state, i;
 
-	while (top) {
-		struct header *h = header_at(cache, top - 1);
+	for (i = 0; i < NR_STRIPES; i++) {
+		struct stripe *s = &cache->stripe[i];
 
-		top = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
-		poison(h + 1, cache->size);
-		objcache_free(cache, h + 1);
+		if (!s->waiting)
+			continue;
+		poison_all(cache, s->waiting);
+		give_ready(cache, s, s->waiting);
+		s->waiting = 0;
 	}
 	state = __atomic_load_n(&cache->gp_state, __ATOMIC_ACQUIRE);
 	do {
@@ -250,9 +348,13 @@ static void grace_period_over(struct rcu_cb *cb)
 
 void objcache_free_rcu(struct objcache *cache, void *obj)
 {
-	push(&cache->pending, header_of(obj));
-	if (!(__atomic_fetch_or(&cache->gp_state, GP_RUNNING | GP_MORE, __ATOMIC_ACQ_REL) &
-	      GP_RUNNING))
+	u32 both = GP_RUNNING | GP_MORE;
+
+	push(&stripe_of_thread(cache)->pending, header_of(obj));
+	/* the callback will look at pending after it has cleared GP_MORE, so after the push */
+	if ((__atomic_load_n(&cache->gp_state, __ATOMIC_SEQ_CST) & both) == both)
+		return;
+	if (!(__atomic_fetch_or(&cache->gp_state, both, __ATOMIC_SEQ_CST) & GP_RUNNING))
 		send_callback(cache);
 }
 
@@ -269,7 +371,8 @@ struct objcache *objcache_create(u64 size, u32 align, u32 first)
 		return NULL;
 	cache->stride = stride;
 	cache->size = size;
-	cache->chunk0 = first ? first : roundup_pow2(max_of(CHUNK_BYTES / stride, 4));
+	cache->chunk0 = roundup_pow2(first ? first : max_of(CHUNK_BYTES / stride, 4));
+	cache->chunk0_shift = __builtin_ctzll(cache->chunk0);
 	if (first && map_chunk(cache, 0)) {
 		free(cache);
 		return NULL;
@@ -285,14 +388,32 @@ void objcache_destroy(struct objcache *cache)
 		destroy_now(cache);
 }
 
+/* How many lie on a stack. Others may be at work: no more are counted than there can be. */
+static long length(const struct objcache *cache, u32 top)
+{
+	u64 max = __atomic_load_n(&cache->fresh, __ATOMIC_RELAXED);
+	u64 n = 0;
+
+	while (top && top <= max && n < max) {
+		top = __atomic_load_n(&header_at(cache, top - 1)->next, __ATOMIC_RELAXED);
+		n++;
+	}
+	return n;
+}
+
 long objcache_live(const struct objcache *cache)
 {
-	long live = 0;
-	u32 i;
+	long live = __atomic_load_n(&cache->fresh, __ATOMIC_ACQUIRE);
+	u32 i, k;
 
-	for (i = 0; i < NR_STRIPES; i++)
-		live += __atomic_load_n(&cache->stripe[i].live, __ATOMIC_RELAXED);
-	return live;
+	for (i = 0; i < NR_STRIPES; i++) {
+		const struct stripe *s = &cache->stripe[i];
+
+		live -= length(cache, (u32)__atomic_load_n(&s->head, __ATOMIC_ACQUIRE));
+		for (k = 0; k < NR_READY; k++)
+			live -= length(cache, __atomic_load_n(&s->ready[k], __ATOMIC_ACQUIRE));
+	}
+	return live < 0 ? 0 : live;
 }
 
 u64 objcache_taken(const struct objcache *cache)

@@ -18,8 +18,8 @@
  * How: objects are numbered; free ones hang on lock-free stacks whose heads carry a tag that
  * changes with every push and pop, so that a head that went A, B, A is told apart. Memory comes in
  * chunks, each twice as large as the one before, straight from mmap(2), and is handed out in order
- * once no stack has anything. Objects that wait for a grace period hang on one more stack; one
- * deferred callback a grace period recycles them all.
+ * once no stack at hand has anything. Objects that wait for a grace period hang on more stacks; one
+ * deferred callback a grace period recycles them all, a stack as a whole and untouched.
  */
 #ifndef INLAY_RCU_OBJCACHE_H
 #define INLAY_RCU_OBJCACHE_H
@@ -42,7 +42,7 @@ void objcache_free(struct objcache *cache, void *obj);
 void objcache_free_rcu(struct objcache *cache, void *obj);
 
 /* Objects allocated and not given back; those that wait for a grace period count. Exact when nobody
- * else is at work. */
+ * else is at work. Takes time: it counts the free ones. */
 long objcache_live(const struct objcache *cache);
 /* Different objects ever handed out: what the cache has taken of memory. */
 u64 objcache_taken(const struct objcache *cache);

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <urcu/list.h>
-#include <urcu/static/urcu-memb.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key;
@@ -16,6 +15,7 @@ static __thread bool registered;
 static long nr_deferred; /* atomic: callbacks that have not returned yet */
 
 char rcu_tsan_readers;
+bool rcu_fenced = true;
 static char tsan_callbacks; /* released when a callback returns, acquired by the barrier */
 
 /*
@@ -135,6 +135,8 @@ static void init(void)
 int rcu_init(void)
 {
 	pthread_once(&once, init);
+	/* liburcu's constructor has asked the kernel */
+	__atomic_store_n(&rcu_fenced, !urcu_memb_has_sys_membarrier, __ATOMIC_RELAXED);
 	return init_err;
 }
 
@@ -153,6 +155,16 @@ void rcu_thread_enter(void)
 	pthread_setspecific(thread_key, &registered);
 	pthread_rwlock_unlock(&fork_lock);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void rcu_wake(void)
+{
+#ifdef CONFIG_RCU_TLS
+	int saved = errno; /* a program runs inside signal handlers, too */
+
+	urcu_common_wake_up_gp(&urcu_memb_gp);
+	errno = saved;
+#endif
 }
 
 static void run_cb(struct rcu_head *head)

@@ -78,12 +78,39 @@ int rec_formats_states(struct rec_formats *fmts,
 	return rec_states_parse(&fmts->states, text[REC_SWITCH].p, text[REC_SWITCH].n);
 }
 
+/* Names of 16 characters, numbers of 4 bytes, and of 8 for the one state: what every kernel in use writes. */
+static bool is_plain(const struct rec_formats *fmts, enum rec_event_type type)
+{
+	const struct rec_field *f = fmts->f[type].fields;
+	u32 i;
+
+	if (fmts->swap || !fmts->f[type].known)
+		return false;
+	for (i = 0; i < REC_MAX_FIELDS && tracepoints[type].fields[i]; i++) {
+		bool is_state = type == REC_SWITCH && i == SW_PREV_STATE;
+
+		if (rec_field_is_optional(type, i))
+			continue;
+		if (f[i].kind == REC_FIELD_CHARS ? f[i].size != REC_COMM_LEN :
+						   f[i].kind != REC_FIELD_INT || f[i].size != (is_state ? 8 : 4))
+			return false;
+	}
+	return true;
+}
+
 void rec_formats_index(struct rec_formats *fmts)
 {
 	u32 t;
 
-	for (t = 0; t < REC_NR_TRACEPOINTS; t++)
+	memset(fmts->by_id, REC_OTHER, sizeof(fmts->by_id));
+	for (t = REC_NR_TRACEPOINTS; t-- > 0;) {
 		fmts->ids[t] = fmts->f[t].known ? fmts->f[t].id : U32_MAX;
+		if (fmts->ids[t] < REC_NEAR_IDS)
+			fmts->by_id[fmts->ids[t]] = t;
+		fmts->plain[t] = is_plain(fmts, (enum rec_event_type)t);
+		fmts->can_fail[t] = (t == REC_WAKEUP || t == REC_WAKEUP_NEW || t == REC_WAKING) &&
+				    fmts->f[t].fields[WK_SUCCESS].kind;
+	}
 }
 
 struct raw_record {
@@ -219,6 +246,46 @@ static void decode_migrate(const struct rec_format *fmt, const struct raw_record
 	ev->migrate.dest_cpu = raw_int(r, &f[MG_DEST]);
 }
 
+static inline s32 plain_int(const u8 *raw, const struct rec_field *f)
+{
+	s32 v;
+
+	memcpy(&v, raw + f->offset, sizeof(v));
+	return v;
+}
+
+static inline void plain_comm(const u8 *raw, const struct rec_field *f, char dst[REC_COMM_LEN])
+{
+	memcpy(dst, raw + f->offset, REC_COMM_LEN);
+	dst[REC_COMM_LEN - 1] = '\0';
+}
+
+/* The two events that nearly every recording consists of, where their formats are plain. */
+static void plain_switch(const struct rec_formats *fmts, const u8 *raw, struct rec_event *ev)
+{
+	const struct rec_field *f = fmts->f[REC_SWITCH].fields;
+	u64 state;
+
+	plain_comm(raw, &f[SW_PREV_COMM], ev->sw.prev_comm);
+	ev->sw.prev_tid = plain_int(raw, &f[SW_PREV_PID]);
+	ev->sw.prev_prio = plain_int(raw, &f[SW_PREV_PRIO]);
+	memcpy(&state, raw + f[SW_PREV_STATE].offset, sizeof(state));
+	ev->sw.prev_state = rec_state_of_raw(&fmts->states, state, &ev->sw.preempt);
+	plain_comm(raw, &f[SW_NEXT_COMM], ev->sw.next_comm);
+	ev->sw.next_tid = plain_int(raw, &f[SW_NEXT_PID]);
+	ev->sw.next_prio = plain_int(raw, &f[SW_NEXT_PRIO]);
+}
+
+static void plain_wakeup(const struct rec_format *fmt, const u8 *raw, struct rec_event *ev)
+{
+	const struct rec_field *f = fmt->fields;
+
+	plain_comm(raw, &f[WK_COMM], ev->wakeup.comm);
+	ev->wakeup.tid = plain_int(raw, &f[WK_PID]);
+	ev->wakeup.prio = plain_int(raw, &f[WK_PRIO]);
+	ev->wakeup.target_cpu = plain_int(raw, &f[WK_TARGET]);
+}
+
 int rec_decode(const struct rec_formats *fmts, enum rec_event_type type, const u8 *raw, u32 n,
 	       struct rec_event *ev)
 {
@@ -231,12 +298,18 @@ int rec_decode(const struct rec_formats *fmts, enum rec_event_type type, const u
 		return -EINVAL;
 	switch ((u32)type) {
 	case REC_SWITCH:
-		decode_switch(fmts, &r, ev);
+		if (likely(fmts->plain[type]))
+			plain_switch(fmts, raw, ev);
+		else
+			decode_switch(fmts, &r, ev);
 		break;
 	case REC_WAKEUP:
 	case REC_WAKEUP_NEW:
 	case REC_WAKING:
-		decode_wakeup(&fmts->f[type], &r, ev);
+		if (likely(fmts->plain[type] && !fmts->can_fail[type]))
+			plain_wakeup(&fmts->f[type], raw, ev);
+		else
+			decode_wakeup(&fmts->f[type], &r, ev);
 		break;
 	case REC_FORK:
 		decode_fork(&fmts->f[type], &r, ev);

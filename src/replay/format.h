@@ -9,6 +9,7 @@
 
 #define REC_NR_TRACEPOINTS (REC_MIGRATE + 1) /* the first types of enum rec_event_type */
 #define REC_MAX_FIELDS	   8
+#define REC_NEAR_IDS	   1024
 
 enum rec_field_kind {
 	REC_FIELD_NONE,
@@ -37,6 +38,9 @@ struct rec_formats {
 	struct rec_format f[REC_NR_TRACEPOINTS];
 	u32 ids[REC_NR_TRACEPOINTS]; /* of f, close together; U32_MAX: not known
 					(rec_formats_index()) */
+	u8 by_id[REC_NEAR_IDS];	     /* enum rec_event_type of small ids, the usual ones */
+	bool plain[REC_NR_TRACEPOINTS]; /* our byte order, numbers and names of the usual sizes */
+	bool can_fail[REC_NR_TRACEPOINTS]; /* a field says whether it woke anybody */
 	struct rec_states states;
 	bool swap; /* the records are of the other endianness */
 };
@@ -68,6 +72,8 @@ static inline enum rec_event_type rec_type_of_id(const struct rec_formats *fmts,
 {
 	u32 t;
 
+	if (likely(id < REC_NEAR_IDS))
+		return (enum rec_event_type)fmts->by_id[id];
 	for (t = 0; t < REC_NR_TRACEPOINTS; t++)
 		if (fmts->ids[t] == id)
 			return (enum rec_event_type)t;

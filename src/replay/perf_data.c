@@ -14,7 +14,7 @@
 
 #define MAX_RUNS (1u << 20)
 
-s64 perf_record_span(struct recording *rec, struct perf *pf, u64 pos)
+s64 perf_odd_span(struct recording *rec, struct perf *pf, u64 pos)
 {
 	u64 left = pf->end - pos, span, extra = 0;
 	const u8 *p = pf->map + pos;
@@ -51,35 +51,11 @@ cut:
 			(unsigned long long)pos, (unsigned long long)pf->end);
 }
 
-/* Fills r from the record at pos, whose span is known to fit. Sets r->type to REC_NR_TYPES if it is
- * no event. */
-static int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span,
-		     struct perf_record *r)
+/* A record that is no sample, for perf_look(). */
+static int perf_look_aside(struct perf *pf, const u8 *p, u32 n, struct perf_record *r)
 {
-	const u8 *p = pf->map + pos;
-	u32 n = perf_u16(p + 6);
-
-	r->pos = pos;
-	r->span = span;
-	r->kind = perf_u32(p);
-	r->type = REC_NR_TYPES;
-	r->time = 0;
-	r->layout = NULL;
-	if (r->kind >= PERF_USER_HEADER_ATTR)
-		return 0;
 	r->layout = perf_layout_of(pf, r->kind, p, n);
 	switch (r->kind) {
-	case PERF_RECORD_SAMPLE:
-		if (!r->layout)
-			return 0;
-		if (perf_parse_sample(r->layout, p, n, &r->sample))
-			return rec_fail(rec, EINVAL,
-					"damaged: the sample at offset %llu does not hold what its "
-					"event declares",
-					(unsigned long long)pos);
-		r->time = r->sample.time;
-		r->type = perf_sample_type(pf, r->layout, &r->sample);
-		return 0;
 	case PERF_RECORD_COMM:
 		if (n > 16)
 			r->type = REC_TASK;
@@ -102,6 +78,38 @@ static int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span,
 	if (r->layout && r->type != REC_NR_TYPES)
 		r->time = perf_time(r->layout, r->kind, p, n);
 	return 0;
+}
+
+/* Fills r from the record at pos, whose span is known to fit. Sets r->type to REC_NR_TYPES if it is
+ * no event. */
+static inline int perf_look(struct recording *rec, struct perf *pf, u64 pos, u64 span,
+			    struct perf_record *r)
+{
+	const u8 *p = pf->map + pos;
+	u32 n = perf_u16(p + 6);
+
+	r->pos = pos;
+	r->span = span;
+	r->kind = perf_u32(p);
+	r->type = REC_NR_TYPES;
+	r->time = 0;
+	r->layout = NULL;
+	if (r->kind >= PERF_USER_HEADER_ATTR)
+		return 0;
+	if (likely(r->kind == PERF_RECORD_SAMPLE)) {
+		r->layout = perf_sample_layout(pf, p, n);
+		if (!r->layout)
+			return 0;
+		if (perf_take_sample(r->layout, p, n, &r->sample))
+			return rec_fail(rec, EINVAL,
+					"damaged: the sample at offset %llu does not hold what its "
+					"event declares",
+					(unsigned long long)pos);
+		r->time = r->sample.time;
+		r->type = perf_sample_type(pf, r->layout, &r->sample);
+		return 0;
+	}
+	return perf_look_aside(pf, p, n, r);
 }
 
 static u64 lost_count(const struct perf *pf, const struct perf_record *r)
@@ -202,7 +210,7 @@ static int scan_event(struct recording *rec, struct perf *pf, struct perf_record
 		return rec_fail(
 			rec, EINVAL, "damaged: the %s event at offset %llu has only %u bytes",
 			rec_event_name(type), (unsigned long long)r->pos, r->sample.raw_size);
-	if (type == REC_WAKEUP || type == REC_WAKEUP_NEW || type == REC_WAKING) {
+	if (type < REC_NR_TRACEPOINTS && pf->formats.can_fail[type]) {
 		/* One without success is decided by its fields. */
 		rec_decode(&pf->formats, type, r->sample.raw, r->sample.raw_size, &ev);
 		type = (enum rec_event_type)ev.type;

@@ -126,6 +126,7 @@ int perf_settle_attrs(struct recording *rec, struct perf *pf)
 	int err;
 	u32 i;
 
+	memset(pf->recent, 0, sizeof(pf->recent));
 	pf->one_layout = true;
 	for (i = 0; i < pf->nr_attrs; i++) {
 		const struct perf_layout *l = &pf->attrs[i];

@@ -3,6 +3,7 @@
 #ifndef INLAY_REPLAY_PERF_INT_H
 #define INLAY_REPLAY_PERF_INT_H
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -44,6 +45,9 @@ struct perf_layout {
 	s16 tail_time, tail_cpu, tail_id, tail_tid;
 	u16 tail_size;
 	bool is_tracepoint;
+	/* Samples have time, CPU and thread at fixed places, and nothing behind the fixed part that need be looked at … */
+	bool plain;
+	bool has_raw; /* … but the raw data */
 	u64 config;
 };
 
@@ -59,6 +63,13 @@ struct perf_task_note { /* a FORK record not yet matched with its sched_process_
 	s32 tid, tgid;
 };
 
+/* The last id looked up among those that end in the same bits. */
+struct perf_recent {
+	u64 id; /* 0: none */
+	const struct perf_layout *layout;
+};
+
+#define PERF_RECENT    64 /* power of two */
 #define PERF_NOTES     256 /* power of two */
 #define PERF_SLOT_BITS 7
 
@@ -86,6 +97,7 @@ struct perf {
 	u64 *id_keys;
 	u32 *id_vals;
 	u32 nr_ids, id_cap;
+	struct perf_recent recent[PERF_RECENT]; /* emptied by perf_settle_attrs() */
 	u64 unknown_ids; /* samples whose id no attribute has */
 	struct rec_formats formats;
 	bool have_formats;
@@ -150,8 +162,52 @@ u32 perf_tail_cpu(const struct perf_layout *l, const u8 *p, u32 n);
 /* 0, or -EINVAL: it does not hold what its event says. */
 int perf_parse_sample(const struct perf_layout *l, const u8 *p, u32 n, struct perf_sample *s);
 /* Type of a sample by its event and raw data. */
-enum rec_event_type perf_sample_type(const struct perf *pf, const struct perf_layout *l,
-				     const struct perf_sample *s);
+static inline enum rec_event_type perf_sample_type(const struct perf *pf, const struct perf_layout *l,
+						   const struct perf_sample *s)
+{
+	if (!l->is_tracepoint || !s->raw || s->raw_size < 2 || !pf->have_formats)
+		return REC_OTHER;
+	return rec_type_of_id(&pf->formats, perf_u16(s->raw));
+}
+
+/* The layout of a sample of n bytes at p, as perf_layout_of(). */
+static inline const struct perf_layout *perf_sample_layout(struct perf *pf, const u8 *p, u32 n)
+{
+	struct perf_recent *recent;
+	u64 id;
+
+	if (pf->one_layout || pf->id_offset < 0 || (u32)pf->id_offset + 16 > n)
+		return perf_layout_of(pf, PERF_RECORD_SAMPLE, p, n);
+	id = perf_u64(p + 8 + pf->id_offset);
+	recent = &pf->recent[id % PERF_RECENT];
+	if (likely(recent->id == id && id))
+		return recent->layout;
+	recent->layout = perf_layout_of_id(pf, id);
+	recent->id = recent->layout ? id : 0;
+	return recent->layout;
+}
+
+/* perf_parse_sample() for the usual layout. */
+static inline int perf_take_sample(const struct perf_layout *l, const u8 *p, u32 n, struct perf_sample *s)
+{
+	const u8 *body = p + 8;
+
+	if (unlikely(!l->plain || n < 8u + l->dynamic + 4 * l->has_raw))
+		return perf_parse_sample(l, p, n, s);
+	s->time = perf_u64(body + l->time);
+	s->pid = perf_u32(body + l->tid);
+	s->tid = perf_u32(body + l->tid + 4);
+	s->cpu = perf_u32(body + l->cpu);
+	s->cgroup = 0;
+	if (!l->has_raw) {
+		s->raw = NULL;
+		s->raw_size = 0;
+		return 0;
+	}
+	s->raw_size = perf_u32(body + l->dynamic);
+	s->raw = body + l->dynamic + 4;
+	return s->raw_size > n - 12 - l->dynamic ? -EINVAL : 0;
+}
 
 /* perf_expand.c: a copy of the data section with COMPRESSED records replaced by what is in them. */
 int perf_expand(struct recording *rec, struct perf *pf);
@@ -160,6 +216,19 @@ int perf_expand(struct recording *rec, struct perf *pf);
  * Length of the record at pos with what follows it (AUXTRACE, TRACING_DATA), checked against the
  * end. 0: it is cut off at the end of a pipe-mode stream. -errno by rec_fail().
  */
-s64 perf_record_span(struct recording *rec, struct perf *pf, u64 pos);
+s64 perf_odd_span(struct recording *rec, struct perf *pf, u64 pos);
+
+static inline s64 perf_record_span(struct recording *rec, struct perf *pf, u64 pos)
+{
+	const u8 *p = pf->map + pos;
+	u64 left = pf->end - pos, span;
+
+	if (likely(left >= 8 && perf_u32(p) < PERF_USER_HEADER_ATTR)) {
+		span = perf_u16(p + 6);
+		if (likely(span >= 8 && span <= left))
+			return span;
+	}
+	return perf_odd_span(rec, pf, pos); /* perf's own record, or damage */
+}
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Layout of perf samples: where the time, CPU, thread and raw data are, for each event's own
  * sample_type. */
-#include <errno.h>
-
 #include "replay/perf_int.h"
 
 #define HDR 8 /* struct perf_event_header */
@@ -41,6 +39,9 @@ void perf_layout_init(struct perf_layout *l, const struct perf_event_attr *attr)
 	l->cpu = place(type, PERF_SAMPLE_CPU, &off);
 	place(type, PERF_SAMPLE_PERIOD, &off);
 	l->dynamic = off;
+	l->has_raw = type & PERF_SAMPLE_RAW;
+	l->plain = l->tid >= 0 && l->time >= 0 && l->cpu >= 0 &&
+		   !(type & (PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CGROUP));
 
 	/* The tail of other records: the same order, counted from the end. */
 	l->tail_time = l->tail_cpu = l->tail_id = l->tail_tid = -1;
@@ -233,12 +234,4 @@ int perf_parse_sample(const struct perf_layout *l, const u8 *p, u32 n, struct pe
 	if (l->type & PERF_SAMPLE_CGROUP)
 		s->cgroup = read_cgroup(l, &t);
 	return t.bad ? -EINVAL : 0;
-}
-
-enum rec_event_type perf_sample_type(const struct perf *pf, const struct perf_layout *l,
-				     const struct perf_sample *s)
-{
-	if (!l->is_tracepoint || !s->raw || s->raw_size < 2 || !pf->have_formats)
-		return REC_OTHER;
-	return rec_type_of_id(&pf->formats, perf_u16(s->raw));
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "env/env.h"
 
@@ -24,6 +25,9 @@ struct replay {
 	/* Bit per tid: made by a fork (or perf's FORK record) and not seen to wake up since. */
 	u64 *fresh;
 	u64 *seen;			  /* bit per tid: some task had it */
+	/* By tid: the task found last, a reference held; it may have died since. Pages appear as they are written. */
+	struct env_task **known;
+	s32 known_max; /* none above */
 	u64 cpu_known[REC_MAX_CPUS / 64]; /* bit per CPU: its current task is known, no gap since */
 	bool no_memory;
 };
@@ -47,7 +51,11 @@ int replay_create(struct env *env, struct recording *rec, const struct replay_op
 		r->opts = *opts;
 	r->fresh = calloc(MAX_TIDS / 64, sizeof(*r->fresh));
 	r->seen = calloc(MAX_TIDS / 64, sizeof(*r->seen));
-	if (!r->fresh || !r->seen) {
+	r->known = mmap(NULL, MAX_TIDS * sizeof(*r->known), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r->known == MAP_FAILED)
+		r->known = NULL;
+	if (!r->fresh || !r->seen || !r->known) {
 		replay_destroy(r);
 		return -ENOMEM;
 	}
@@ -59,10 +67,23 @@ int replay_create(struct env *env, struct recording *rec, const struct replay_op
 	return 0;
 }
 
+static void forget_all(struct replay *r)
+{
+	s32 tid;
+
+	if (!r->known)
+		return;
+	for (tid = 0; tid <= r->known_max; tid++)
+		if (r->known[tid])
+			env_task_put(r->known[tid]);
+	munmap(r->known, MAX_TIDS * sizeof(*r->known));
+}
+
 void replay_destroy(struct replay *r)
 {
 	if (!r)
 		return;
+	forget_all(r);
 	free(r->fresh);
 	free(r->seen);
 	free(r);
@@ -83,6 +104,30 @@ static void set_tid(u64 *bits, s32 tid, bool on)
 		bits[tid / 64] &= ~(1ULL << tid % 64);
 }
 
+/*
+ * env_task_find() through the table: tasks are looked up several times an event, and few die. Others may end a task, too
+ * (a reused tid), so what died is looked up again.
+ */
+static struct env_task *find_task(struct replay *r, s32 tid)
+{
+	struct env_task **slot, *task;
+
+	if (unlikely((u32)tid >= MAX_TIDS))
+		return env_task_find(r->env, tid);
+	slot = &r->known[tid];
+	task = *slot;
+	if (likely(task && !__atomic_load_n(&task->dead, __ATOMIC_RELAXED)))
+		return task;
+	*slot = env_task_find(r->env, tid);
+	if (*slot) {
+		env_task_get(*slot);
+		r->known_max = max_of(r->known_max, tid);
+	}
+	if (task)
+		env_task_put(task);
+	return *slot;
+}
+
 static struct env_task *new_task(struct replay *r, s32 tid, s32 tgid, const char *comm)
 {
 	struct env_task *task = env_task_create(r->env, tid, tgid, comm);
@@ -98,20 +143,32 @@ static struct env_task *new_task(struct replay *r, s32 tid, s32 tgid, const char
 	return task;
 }
 
+/* Names are nearly always the same as before, byte by byte. */
+static bool same_comm(const char *a, const char b[REC_COMM_LEN])
+{
+	u64 x[2], y[2];
+
+	_Static_assert(sizeof(x) == REC_COMM_LEN && ENV_COMM_LEN == REC_COMM_LEN, "two words hold a name");
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	return (x[0] == y[0] && x[1] == y[1]) || !strcmp(a, b);
+}
+
 /* The task with that tid on that CPU, made if need be; comm NULL: not known. NULL: no memory, or a
  * tid that is none. */
 static struct env_task *get_task(struct replay *r, s32 tid, u32 cpu, const char *comm)
 {
 	struct env_task *task;
+	const char *now;
 
 	if (tid == 0)
 		return env_idle_task(r->env, cpu);
 	if (tid < 0)
 		return NULL;
-	task = env_task_find(r->env, tid);
+	task = find_task(r, tid);
 	if (!task)
 		return new_task(r, tid, -1, comm);
-	if (comm && *comm && strcmp(env_task_comm(task), comm))
+	if (comm && *comm && (!*(now = env_task_comm(task)) || !same_comm(now, comm)))
 		env_task_set_comm(task, comm);
 	return task;
 }
@@ -133,6 +190,19 @@ static void fire(struct replay *r, enum rec_event_type type, const u64 *args)
 		env_hook_fire(hook, args, env_hook_nr_args(hook));
 }
 
+/* The task is gone: so is what is kept of it. */
+static void end_task(struct replay *r, struct env_task *task)
+{
+	struct env_task **slot = (u32)task->tid < MAX_TIDS ? &r->known[task->tid] : NULL;
+	bool held = slot && *slot == task;
+
+	if (held)
+		*slot = NULL;
+	env_task_exit(task);
+	if (held)
+		env_task_put(task);
+}
+
 static u64 obj_arg(const struct env_task *task)
 {
 	return (u64)(uintptr_t)task->obj;
@@ -143,7 +213,7 @@ static void enter(struct replay *r, const struct rec_event *ev, s32 tid)
 {
 	struct env_task *was = env_current_of(r->env, ev->cpu), *task;
 
-	task = tid < 0 ? was : get_task(r, tid, ev->cpu, NULL);
+	task = tid < 0 || (tid == was->tid && !was->dead) ? was : get_task(r, tid, ev->cpu, NULL);
 	if (!task)
 		task = was;
 	if (task != was) {
@@ -192,7 +262,7 @@ static void replay_switch(struct replay *r, const struct rec_event *ev)
 	if (prev->idle)
 		env_task_set_state(prev, ENV_TASK_RUNNING);
 	else if (dead && next != prev)
-		env_task_exit(prev);
+		end_task(r, prev);
 }
 
 /* Whether the task is current somewhere: then a fork that seems to come after is clock skew between
@@ -209,7 +279,7 @@ static void replay_wakeup(struct replay *r, const struct rec_event *ev)
 
 	/* Its first wake-up, and no fork was recorded: whoever had this tid before is gone. */
 	if (is_new && ev->wakeup.tid > 0 && !test_tid(r->fresh, ev->wakeup.tid) &&
-	    !is_running(r, env_task_find(r->env, ev->wakeup.tid)))
+	    !is_running(r, find_task(r, ev->wakeup.tid)))
 		task = new_task(r, ev->wakeup.tid, -1, ev->wakeup.comm);
 	else
 		task = get_task(r, ev->wakeup.tid, ev->cpu, ev->wakeup.comm);
@@ -235,10 +305,11 @@ static void replay_wakeup(struct replay *r, const struct rec_event *ev)
 /* The child of a fork, made unless it is there already, by perf's own record or by skew. */
 static struct env_task *born(struct replay *r, s32 tid, s32 tgid, const char *comm)
 {
-	struct env_task *task = env_task_find(r->env, tid);
+	struct env_task *task;
 
 	if (tid <= 0)
 		return NULL;
+	task = find_task(r, tid);
 	if (!task || (!test_tid(r->fresh, tid) && !is_running(r, task))) {
 		task = new_task(r, tid, tgid, comm);
 		if (!task)

@@ -73,10 +73,36 @@ static u64 missed_count(const struct tep_record *r)
 	return r->missed_events > 0 ? r->missed_events : 0; /* negative: the kernel does not know */
 }
 
+/* What every record begins with: type (2 bytes), flags, preempt count, thread (4). -1: it is too short for that. */
+static s32 common_type(const struct dat_child *dc, const struct tep_record *r)
+{
+	u16 v;
+
+	if (r->size < 8)
+		return -1;
+	memcpy(&v, r->data, sizeof(v));
+	return dc->formats.swap ? __builtin_bswap16(v) : v;
+}
+
+static s32 common_pid(const struct dat_child *dc, const struct tep_record *r)
+{
+	u32 v;
+
+	if (r->size < 8)
+		return -1;
+	memcpy(&v, (const u8 *)r->data + 4, sizeof(v));
+	return dc->formats.swap ? __builtin_bswap32(v) : v;
+}
+
+static enum rec_event_type record_type(const struct dat_child *dc, const struct tep_record *r)
+{
+	return rec_type_of_id(&dc->formats, common_type(dc, r));
+}
+
 /* First pass, a CPU after the other: order does not matter for counting. */
 static bool scan_record(struct dat_child *dc, struct tep_record *r, struct dat_scan *scan)
 {
-	enum rec_event_type type = rec_type_of_id(&dc->formats, tep_data_type(dc->tep, r));
+	enum rec_event_type type = record_type(dc, r);
 	struct rec_event ev;
 	u32 cpu = r->cpu;
 
@@ -91,7 +117,7 @@ static bool scan_record(struct dat_child *dc, struct tep_record *r, struct dat_s
 		scan->lost_gaps_unknown += !missed_count(r);
 	}
 	ev.type = type;
-	if ((type == REC_WAKEUP || type == REC_WAKEUP_NEW || type == REC_WAKING) &&
+	if (type < REC_NR_TRACEPOINTS && dc->formats.can_fail[type] &&
 	    rec_decode(&dc->formats, type, r->data, r->size, &ev))
 		return record_too_short(dc, type, r);
 	scan->events[ev.type]++;
@@ -149,7 +175,7 @@ static struct rec_event *batch_event(struct dat_child *dc, const struct tep_reco
 
 static bool emit_record(struct dat_child *dc, struct tep_record *r)
 {
-	enum rec_event_type type = rec_type_of_id(&dc->formats, tep_data_type(dc->tep, r));
+	enum rec_event_type type = record_type(dc, r);
 	struct rec_event *ev;
 
 	if (!tick(dc, r))
@@ -169,7 +195,7 @@ static bool emit_record(struct dat_child *dc, struct tep_record *r)
 		return false;
 	if (rec_decode(&dc->formats, type, r->data, r->size, ev))
 		return record_too_short(dc, type, r);
-	ev->cur_tid = tep_data_pid(dc->tep, r);
+	ev->cur_tid = common_pid(dc, r);
 	if (ev->type == REC_OTHER && !dc->job->want_other)
 		dc->nr_batch--;
 	return true;

@@ -95,6 +95,22 @@ static u32 subprog_at(const struct prog *prog, u32 pc)
 	return i;
 }
 
+/* Nobody says how much of its frame a function uses, or in which order: all of it, if it names it at all. */
+static void fill_frame(struct prog *prog, u32 subprog)
+{
+	u32 pc, end = subprog + 1 < prog->nr_subprogs ? prog->subprogs[subprog + 1].start : prog->nr_insns;
+
+	for (pc = prog->subprogs[subprog].start; pc < end; pc += isa_slots(prog->insns[pc].code)) {
+		int op = isa_decode(&prog->insns[pc]);
+
+		if (!(isa_regs_read(op, &prog->insns[pc]) & 1u << ISA_REG_FP))
+			continue;
+		prog->subprogs[subprog].stack_depth = PROG_STACK;
+		prog->subprogs[subprog].reads_stale = true;
+		return;
+	}
+}
+
 static void fill(struct prog *prog, const u8 *starts)
 {
 	u32 pc;
@@ -102,8 +118,9 @@ static void fill(struct prog *prog, const u8 *starts)
 
 	for (pc = 0; pc < prog->nr_insns; pc++)
 		if (!pc || starts[pc] & 2)
-			prog->subprogs[prog->nr_subprogs++] = (struct prog_subprog){
-				.start = pc, .stack_depth = PROG_STACK, .func_info = -1 };
+			prog->subprogs[prog->nr_subprogs++] = (struct prog_subprog){ .start = pc, .func_info = -1 };
+	for (pc = 0; pc < prog->nr_subprogs; pc++)
+		fill_frame(prog, pc);
 	for (pc = 0; pc < prog->nr_insns; pc++) {
 		const struct bpf_insn *insn = &prog->insns[pc];
 		struct insn_fact *fact = &prog->facts[pc];

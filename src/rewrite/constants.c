@@ -14,7 +14,7 @@
  * Needs map, imm64. Leaves loads as Linux shows them: a map or value by map id, an address as a number, a function by
  * its distance. What a load gives at run time stays in the fact.
  */
-int rw_pass_constants(struct prog *prog, struct strbuf *log)
+int rw_pass_constants(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	u32 pc;
 
@@ -50,7 +50,7 @@ int rw_pass_constants(struct prog *prog, struct strbuf *log)
 }
 
 /* Needs helper, storage_atomic. Leaves calls that create storage with r5 loaded before. */
-int rw_pass_hidden_args(struct prog *prog, struct strbuf *log)
+int rw_pass_hidden_args(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	struct rw_edits edits = { 0 };
 	u32 pc;

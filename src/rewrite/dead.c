@@ -9,7 +9,7 @@
 
 #include "rewrite/rewrite_int.h"
 
-int rw_pass_dead_branches(struct prog *prog, struct strbuf *log)
+int rw_pass_dead_branches(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	u32 pc;
 	int op;
@@ -33,7 +33,7 @@ int rw_pass_dead_branches(struct prog *prog, struct strbuf *log)
 	return 0;
 }
 
-int rw_pass_dead_code(struct prog *prog, struct strbuf *log)
+int rw_pass_dead_code(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	struct rw_edits edits = { 0 };
 	u32 pc, end;
@@ -82,7 +82,7 @@ static void remove_backwards(const struct prog *prog, u8 *gone, u32 pc)
 	}
 }
 
-int rw_pass_nops(struct prog *prog, struct strbuf *log)
+int rw_pass_nops(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	u8 *gone = calloc(prog->nr_insns + 1, 1);
 	struct rw_edits edits = { 0 };

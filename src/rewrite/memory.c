@@ -14,7 +14,7 @@ static bool is_access(int op)
 }
 
 /* Needs mem == INSN_MEM_CTX; leaves the type's own loads and stores, which are plain. */
-int rw_pass_ctx(struct prog *prog, struct strbuf *log)
+int rw_pass_ctx(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	struct bpf_insn out[CTX_MAX_INSNS];
 	struct rw_edits edits = { 0 };
@@ -39,7 +39,7 @@ int rw_pass_ctx(struct prog *prog, struct strbuf *log)
 }
 
 /* Needs mem == INSN_MEM_PROBE; leaves loads that read zero where a fault would be. */
-int rw_pass_memory(struct prog *prog, struct strbuf *log)
+int rw_pass_memory(struct prog *prog, const struct caps *caps, struct strbuf *log)
 {
 	u32 pc;
 

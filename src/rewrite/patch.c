@@ -14,15 +14,13 @@
 
 #include "rewrite/rewrite_int.h"
 
-#define NOT_OLD U32_MAX /* an instruction an edit brought: its jumps are its own */
-
 struct patch {
 	struct prog *prog;
 	struct strbuf *log;
 	u32 nr;			/* slots of the new program */
 	struct bpf_insn *insns; /* new */
 	struct insn_fact *facts;
-	u32 *from; /* per new slot: old slot whose target it keeps, or NOT_OLD */
+	u32 *from; /* per new slot: old slot whose target it keeps, or RW_OWN */
 	u32 *map;  /* per old slot and one beyond: new slot */
 	u8 *inner; /* per old slot: 1 inside an edit that leaves something, where no jump may lead */
 };
@@ -47,7 +45,7 @@ void rw_edit(struct rw_edits *e, u32 pc, u32 nr_old, const struct bpf_insn *insn
 		e->pool = p;
 		e->cap_pool = e->cap_pool ? e->cap_pool * 2 : 64;
 	}
-	e->v[e->nr++] = (struct rw_edit){ pc, nr_old, nr_new, e->nr_pool, main };
+	e->v[e->nr++] = (struct rw_edit){ pc, nr_old, nr_new, e->nr_pool, main, U32_MAX };
 	if (nr_new)
 		memcpy(e->pool + e->nr_pool, insns, nr_new * sizeof(*insns));
 	e->nr_pool += nr_new;
@@ -56,10 +54,47 @@ failed:
 	e->failed = true;
 }
 
+static bool grow_told(struct rw_edits *e, u32 n)
+{
+	u32 cap = max_of(e->cap_told * 2, e->nr_told + n);
+	void *p;
+
+	if (e->nr_told + n <= e->cap_told)
+		return true;
+	p = reallocarray(e->facts, cap, sizeof(*e->facts));
+	if (!p)
+		return false;
+	e->facts = p;
+	p = reallocarray(e->from, cap, sizeof(*e->from));
+	if (!p)
+		return false;
+	e->from = p;
+	e->cap_told = cap;
+	return true;
+}
+
+void rw_edit_told(struct rw_edits *e, u32 pc, u32 nr_old, const struct bpf_insn *insns, const struct insn_fact *facts,
+		  const u32 *from, u32 nr_new)
+{
+	rw_edit(e, pc, nr_old, insns, nr_new, RW_NO_MAIN);
+	if (e->failed || !nr_new)
+		return;
+	if (!grow_told(e, nr_new)) {
+		e->failed = true;
+		return;
+	}
+	e->v[e->nr - 1].told = e->nr_told;
+	memcpy(e->facts + e->nr_told, facts, nr_new * sizeof(*facts));
+	memcpy(e->from + e->nr_told, from, nr_new * sizeof(*from));
+	e->nr_told += nr_new;
+}
+
 void rw_edits_drop(struct rw_edits *e)
 {
 	free(e->v);
 	free(e->pool);
+	free(e->facts);
+	free(e->from);
 	memset(e, 0, sizeof(*e));
 }
 
@@ -96,12 +131,15 @@ static void copy_edit(struct patch *p, const struct rw_edits *e, const struct rw
 
 	for (i = 0; i < ed->nr_new; i++) {
 		p->insns[at + i] = e->pool[ed->first + i];
-		if ((s32)i == ed->main) {
+		if (ed->told != U32_MAX) {
+			p->facts[at + i] = e->facts[ed->told + i];
+			p->from[at + i] = e->from[ed->told + i];
+		} else if ((s32)i == ed->main) {
 			p->facts[at + i] = *old;
 			p->from[at + i] = ed->pc;
 		} else {
 			p->facts[at + i] = (struct insn_fact){ .seen = 1, .orig = old->orig };
-			p->from[at + i] = NOT_OLD;
+			p->from[at + i] = RW_OWN;
 		}
 	}
 	for (i = 0; i < ed->nr_old; i++) {
@@ -173,7 +211,7 @@ static int redirect_all(struct patch *p)
 	int err;
 
 	for (at = 0; at < p->nr; at++) {
-		err = p->from[at] == NOT_OLD ? 0 : redirect(p, at);
+		err = p->from[at] == RW_OWN ? 0 : redirect(p, at);
 		if (err)
 			return err;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Runs the passes, and shows their result.
+// Shows what the passes made.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,30 +7,21 @@
 #include "object/map.h"
 #include "rewrite/rewrite_int.h"
 
-int rw_xlate(struct prog *prog, struct strbuf *log)
-{
-	static int (*const passes[])(struct prog *, struct strbuf *) = {
-#define PASS(name, ...) rw_pass_##name,
-#include "rewrite/passes.def"
-#undef PASS
-	};
-	size_t i;
-	int err;
-
-	for (i = 0; i < ARRAY_SIZE(passes); i++) {
-		err = passes[i](prog, log);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 void rw_user_insns(const struct prog *prog, struct bpf_insn *out)
 {
 	u32 pc;
 
 	for (pc = 0; pc < prog->nr_insns; pc++) {
 		out[pc] = prog->insns[pc];
+		/* as Linux leaves them once it has compiled: the distance aside, and which subprogram it is */
+		if (out[pc].code == (BPF_JMP | BPF_CALL) && out[pc].src_reg == BPF_PSEUDO_CALL) {
+			out[pc].off = (s16)out[pc].imm;
+			out[pc].imm = (s32)prog->facts[pc].subprog;
+		} else if (out[pc].code == (BPF_LD | BPF_IMM | BPF_DW) && out[pc].src_reg == BPF_PSEUDO_FUNC) {
+			out[pc + 1] = (struct bpf_insn){ .imm = (s32)prog->facts[pc].subprog };
+			pc++;
+			continue;
+		}
 		if (BPF_CLASS(out[pc].code) != BPF_LDX)
 			continue;
 		if (BPF_MODE(out[pc].code) == ISA_PROBE_MEM)

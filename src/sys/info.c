@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "btf/btf.h"
+#include "exec/exec.h"
 #include "isa/uapi.h"
 #include "object/link.h"
 #include "object/map.h"
@@ -82,6 +83,67 @@ static int put_xlated(struct sys_call *c, struct prog *prog, struct sys_prog_inf
 	return err;
 }
 
+/* Where functions begin, and how long they are: all of it as one where they do not follow each other. */
+static int put_functions(struct sys_call *c, const struct exec_jit_info *j, struct sys_prog_info *info)
+{
+	u32 i, nr = max_of(j->text->nr_subprogs, 1u), *lens = calloc(nr, sizeof(*lens));
+	u64 *starts = calloc(nr, sizeof(*starts));
+	int err = starts && lens ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < nr; i++) {
+		u32 from = i ? j->sub_off[i] : 0, to = i + 1 < nr ? j->sub_off[i + 1] : j->len;
+
+		if (to < from || to > j->len)
+			break;
+		starts[i] = (u64)(uintptr_t)j->code + from;
+		lens[i] = to - from;
+	}
+	if (!err && i < nr) {
+		nr = 1;
+		starts[0] = (u64)(uintptr_t)j->code;
+		lens[0] = j->len;
+	}
+	if (!err)
+		err = put_array(c, info->jited_ksyms, &info->nr_jited_ksyms, starts, nr, sizeof(*starts));
+	if (!err)
+		err = put_array(c, info->jited_func_lens, &info->nr_jited_func_lens, lens, nr, sizeof(*lens));
+	free(starts);
+	free(lens);
+	return err;
+}
+
+/* Addresses of the lines' first instructions. */
+static int put_lines(struct sys_call *c, const struct exec_jit_info *j, struct sys_prog_info *info)
+{
+	u32 i, nr = j->text->nr_line_info;
+	u64 *at = calloc(max_of(nr, 1u), sizeof(*at));
+	int err;
+
+	if (!at)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		at[i] = (u64)(uintptr_t)j->code + j->insn_off[j->text->line_info[i].insn_off];
+	err = put_array(c, info->jited_line_info, &info->nr_jited_line_info, at, nr, sizeof(*at));
+	free(at);
+	return err;
+}
+
+/* Machine code at the addresses where it runs in this process; none where the program is interpreted. */
+static int put_jited(struct sys_call *c, const struct prog *prog, struct sys_prog_info *info)
+{
+	struct exec_jit_info j;
+	int err;
+
+	if (exec_jit_info(prog, &j)) {
+		info->jited_prog_len = info->nr_jited_ksyms = info->nr_jited_func_lens = info->nr_jited_line_info = 0;
+		return 0;
+	}
+	err = put_array(c, info->jited_prog_insns, &info->jited_prog_len, j.code, j.len, 1);
+	if (!err)
+		err = put_functions(c, &j, info);
+	return err ? err : put_lines(c, &j, info);
+}
+
 static int put_prog_arrays(struct sys_call *c, struct prog *prog, struct sys_prog_info *info)
 {
 	int err = put_map_ids(c, prog, info);
@@ -128,10 +190,9 @@ long sys_prog_info(struct sys_call *c, struct prog *prog)
 	info.attach_btf_id = prog->attach_btf_id;
 	if (prog->attach_btf_id)
 		info.attach_btf_obj_id = c->inlay->vmlinux_obj->id;
-	/* machine code is not shown */
-	info.jited_prog_len = info.nr_jited_ksyms = info.nr_jited_func_lens =
-		info.nr_jited_line_info = 0;
 	err = put_prog_arrays(c, prog, &info);
+	if (!err)
+		err = put_jited(c, prog, &info);
 	return err ? err : copy_out(c, &info, len);
 }
 

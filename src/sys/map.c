@@ -114,7 +114,13 @@ long sys_map_create(struct sys_call *c)
 		return err;
 	if (btf)
 		attr.btf = btf_obj_of(btf)->btf;
-	err = ops->create(c->inlay, &attr, &map);
+	/* others do not look at inner_map_fd */
+	if (ops->flags & MAP_OF_MAPS)
+		err = sys_get_map(c, c->attr.map_create.inner_map_fd, &attr.inner);
+	if (!err)
+		err = ops->create(c->inlay, &attr, &map);
+	if (attr.inner)
+		obj_put(&attr.inner->obj);
 	if (err) {
 		obj_put(btf);
 		return err;

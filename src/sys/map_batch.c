@@ -24,20 +24,26 @@ struct batch {
 
 enum batch_kind { BATCH_LOOKUP, BATCH_TAKE, BATCH_UPDATE, BATCH_DELETE };
 
-/* Linux's table, by what the map type can do; elements of arrays are never gone. */
+/* Keys are counted, and a batch resumes behind its last one. */
+static bool is_array(const struct map_ops *ops)
+{
+	return ops->flags & MAP_INDEXED || ops->type == BPF_MAP_TYPE_ARRAY_OF_MAPS;
+}
+
+/* Linux's table, by what the map type can do; of arrays no batch is deleted. */
 static bool has_batch(const struct map_ops *ops, enum batch_kind kind)
 {
-	if (!(ops->flags & MAP_CAN_ITER_KEYS) || !ops->sys_lookup)
+	if (!(ops->flags & MAP_CAN_ITER_KEYS) || !ops->sys_lookup || ops->flags & MAP_NO_BATCH)
 		return false;
 	switch (kind) {
 	case BATCH_LOOKUP:
 		return true;
 	case BATCH_TAKE:
-		return ops->sys_lookup_and_delete;
+		return ops->sys_lookup_and_delete || (ops->flags & MAP_OF_MAPS && !is_array(ops));
 	case BATCH_UPDATE:
 		return ops->sys_update;
 	case BATCH_DELETE:
-		return ops->sys_remove && !(ops->flags & MAP_INDEXED);
+		return ops->sys_remove && !is_array(ops);
 	}
 	return false;
 }
@@ -124,7 +130,7 @@ static int resume(struct batch *b, u32 *ret_pos)
 	*ret_pos = 0;
 	if (!in)
 		return 0;
-	if (b->mc.map->ops->flags & MAP_INDEXED) {
+	if (is_array(b->mc.map->ops)) {
 		b->have_prev = true;
 		return user_read(b->c->um, b->prev, in, b->mc.map->key_size);
 	}
@@ -146,7 +152,7 @@ static int finish(struct batch *b, u32 pos, int err)
 
 	if (sys_put_field(b->c, batch.count, &b->done))
 		return -EFAULT;
-	if (b->mc.map->ops->flags & MAP_INDEXED) {
+	if (is_array(b->mc.map->ops)) {
 		if (b->done && user_write(b->c->um, out, b->prev, b->mc.map->key_size))
 			return -EFAULT;
 		return err;
@@ -187,7 +193,7 @@ long sys_map_lookup_batch(struct sys_call *c)
 		advance(&b);
 	}
 	/* a hash map says at once that nothing is left */
-	if (!err && !(b.mc.map->ops->flags & MAP_INDEXED))
+	if (!err && !is_array(b.mc.map->ops))
 		err = next_key(&b);
 	return batch_end(&b, err == -EFAULT ? err : finish(&b, pos, err));
 }

@@ -280,6 +280,18 @@ static int verify(struct sys_call *c, struct prog *prog, struct sys_log *log, co
 	return err;
 }
 
+/* Maps of programs to call take only such as are like the first; a user of theirs counts. */
+static int admit(struct prog *prog)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < prog->nr_maps && !err; i++)
+		if (prog->maps[i]->ops->admit)
+			err = prog->maps[i]->ops->admit(prog->maps[i], prog);
+	return err;
+}
+
 static int judge(struct sys_call *c, struct prog *prog, struct sys_log *log)
 {
 	u32 nr_fds;
@@ -299,8 +311,10 @@ static int judge(struct sys_call *c, struct prog *prog, struct sys_log *log)
 	if (!err)
 		err = rw_xlate(prog, &log->text);
 	if (!err)
+		err = rw_lower(prog, exec_caps(c->inlay), &log->text);
+	if (!err)
 		err = exec_prepare(prog, &log->text);
-	return err;
+	return err ? err : admit(prog);
 }
 
 static int fill(struct sys_call *c, struct prog *prog, bool gpl)

@@ -60,6 +60,7 @@ static int run_prog(struct sys_call *c, struct prog *prog)
 		.cpu = c->attr.test.cpu,
 		.batch_size = c->attr.test.batch_size,
 		.repeat = c->attr.test.repeat,
+		.duration = c->attr.test.duration,
 		.want_data_out = c->attr.test.data_out || c->attr.test.data_size_out,
 	};
 	void *data = NULL, *ctx = NULL;
@@ -73,11 +74,8 @@ static int run_prog(struct sys_call *c, struct prog *prog)
 	}
 	run.data_in = data;
 	run.ctx_in = ctx;
-	if (!err) {
-		pthread_mutex_lock(&c->inlay->run_lock);
+	if (!err)
 		err = prog->ops->test_run(prog, &run);
-		pthread_mutex_unlock(&c->inlay->run_lock);
-	}
 	if (!err)
 		err = copy_out(c, &run);
 	free(run.data_out);

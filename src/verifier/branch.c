@@ -133,6 +133,13 @@ static void judge_null(struct vrf_reg *reg, u32 id, bool is_null)
 	}
 	reg->type &= ~(u32)PTR_MAYBE_NULL;
 	reg->id = 0;
+	/* an element of a map of maps is a map, of which no more is known than its shape */
+	if (type_base(reg->type) == PTR_TO_MAP_VALUE && reg->map->inner) {
+		struct map *inner = reg->map->inner;
+
+		vrf_reg_type(reg, CONST_PTR_TO_MAP);
+		reg->map = inner;
+	}
 }
 
 /* The pointer with this id is NULL, or is not: all its copies. A NULL one holds no reference. */

@@ -60,6 +60,15 @@ refuse:
 	return -EINVAL;
 }
 
+/* Behind a descriptor, or only the shape of some map found in a map of maps? */
+static bool is_shape(const struct vrf *v, const struct map *map)
+{
+	for (u32 i = 0; i < v->nr_maps; i++)
+		if (v->maps[i] == map)
+			return false;
+	return true;
+}
+
 static int note_map(struct vrf *v, const struct helper_desc *h, struct map *map)
 {
 	struct insn_fact *fact = &v->facts[v->insn_idx];
@@ -74,13 +83,53 @@ static int note_map(struct vrf *v, const struct helper_desc *h, struct map *map)
 		vrf_say(v, "write into map forbidden\n");
 		return -EACCES;
 	}
-	if (!fact->map && !fact->map_poisoned)
+	if (!fact->map && !fact->map_poisoned) {
 		fact->map = map;
-	else if (fact->map != map) {
+		fact->inner_map = is_shape(v, map);
+	} else if (fact->map != map) {
 		fact->map = NULL;
 		fact->map_poisoned = 1;
+		fact->inner_map = 0;
 	}
 	return 0;
+}
+
+/* The index is compared exactly where it is one the map has: engines may rely on it. */
+static int tail_call(struct vrf *v, const struct helper_desc *h, const struct vrf_call_meta *m)
+{
+	const struct vrf_reg *index = &vrf_regs(v)[3];
+
+	if (!m->map || m->map->type > 63 || !(h->map_types >> m->map->type & 1)) {
+		vrf_say(v, "expected prog array map for tail call"); /* as Linux ends it */
+		return -EINVAL;
+	}
+	if (vrf_reg_is_const(index) && index->range.var.value < m->map->max_entries)
+		return vrf_mark_precise(v, 3);
+	return 0;
+}
+
+/* From a function: it goes on behind the call if that failed; else its caller gets whatever the other program returns. */
+static int tail_call_returns(struct vrf *v)
+{
+	int err;
+
+	v->scratched_regs |= 1;
+	if (!vrf_push(v, v->insn_idx + 1, v->insn_idx))
+		return -ENOMEM;
+	vrf_reg_unknown(&vrf_regs(v)[0]);
+	err = vrf_exit(v);
+	v->insn_idx--; /* one is added for the call */
+	return err;
+}
+
+/* The owner is there on every path that comes here. */
+static void note_owner(struct vrf *v, struct insn_fact *fact)
+{
+	const struct vrf_reg *owner = &vrf_regs(v)[2];
+	bool valid = owner->type == (PTR_TO_BTF_ID | PTR_TRUSTED) && !owner->off;
+
+	fact->storage_atomic = !v->prog->sleepable;
+	fact->owner_valid = valid && (!fact->helper || fact->owner_valid);
 }
 
 static int run_callback(struct vrf *v, const struct helper_desc *h, const struct vrf_call_meta *m)
@@ -231,25 +280,29 @@ int vrf_call_helper(struct vrf *v, const struct bpf_insn *insn)
 
 	if (err)
 		return err;
+	m.fills_part = h->flags & HELPER_RET_SIZE || h->check_str; /* texts end where they end */
 	for (u32 i = 0; i < 5; i++) {
 		err = vrf_check_arg(v, i, h, &m);
 		if (err)
 			return err;
 	}
-	err = note_map(v, h, m.map);
+	if (h->flags & HELPER_TAIL_CALL)
+		err = tail_call(v, h, &m);
+	if (!err)
+		err = note_map(v, h, m.map);
 	if (!err)
 		err = check_text(v, h, &m);
 	if (err)
 		return err;
+	if (h->flags & HELPER_STORAGE_GET)
+		note_owner(v, fact);
 	if (m.raw_regno >= 0)
-		vrf_stack_fill(v, (u32)m.raw_regno, m.raw_size);
+		vrf_stack_fill(v, (u32)m.raw_regno, m.raw_size, m.fills_part);
 	err = release(v, h, &m);
+	if (!err && h->flags & HELPER_TAIL_CALL)
+		err = vrf_refs_at_exit(v, false, "tail_call");
 	if (err)
 		return err;
-	if (h->flags & HELPER_TAIL_CALL) {
-		vrf_say(v, "unsupported: tail calls\n");
-		return -EINVAL;
-	}
 	if (h->flags & HELPER_SYNC_CALLBACK) {
 		err = h->cb ? run_callback(v, h, &m) : -EINVAL;
 		if (err)
@@ -260,7 +313,7 @@ int vrf_call_helper(struct vrf *v, const struct bpf_insn *insn)
 		v->scratched_regs |= 1u << i;
 	}
 	fact->helper = h;
-	if (h->flags & HELPER_STORAGE_GET)
-		fact->storage_atomic = !v->prog->sleepable;
+	if (h->flags & HELPER_TAIL_CALL && v->cur->cur)
+		return tail_call_returns(v);
 	return result(v, h, &m);
 }

@@ -5,9 +5,13 @@
  */
 #include "verifier/vrf_int.h"
 
+#include <string.h>
+
+#define TAIL_CALL_CALLERS 256 /* bytes */
+
 static u32 frame_bytes(const struct vrf_sub *s)
 {
-	return (u32)align_up(s->stack_depth, 16); /* as Linux's JITs lay frames out */
+	return (u32)align_up(s->fastcall_depth, 16); /* as Linux's JITs lay frames out */
 }
 
 static int callee_of(const struct vrf *v, u32 i)
@@ -33,9 +37,45 @@ static s32 deepest_from(const struct vrf *v, u32 s, const s32 *below)
 	return best < 0 ? -1 : best + (s32)frame_bytes(&v->subs[s]);
 }
 
+/*
+ * A program reached by a tail call from a function runs on top of its callers' frames, and so may the next one, 33 times:
+ * the callers of one that makes tail calls may use a quarter of the stack limit.
+ */
+static int check_tail_calls(struct vrf *v)
+{
+	s32 before[VRF_MAX_SUBPROGS], next[VRF_MAX_SUBPROGS];
+
+	for (u32 s = 0; s < v->nr_subs; s++)
+		before[s] = s ? -1 : 0;
+	for (u32 n = 1; n < PROG_MAX_FRAMES; n++) {
+		for (u32 s = 0; s < v->nr_subs; s++)
+			next[s] = -1;
+		for (u32 s = 0; s < v->nr_subs; s++)
+			for (u32 i = v->subs[s].start; before[s] >= 0 && i < v->subs[s].end; i++) {
+				int callee = callee_of(v, i);
+
+				if (callee >= 0)
+					next[callee] = max_of(next[callee], before[s] + (s32)frame_bytes(&v->subs[s]));
+			}
+		for (u32 s = 1; s < v->nr_subs; s++)
+			if (v->subs[s].has_tail_call && next[s] >= TAIL_CALL_CALLERS) {
+				vrf_say(v,
+					"tail_calls are not allowed when call stack of previous frames is %d bytes. Too large\n",
+					next[s]);
+				return -EACCES;
+			}
+		memcpy(before, next, sizeof(before));
+	}
+	return 0;
+}
+
 int vrf_check_depth(struct vrf *v)
 {
 	s32 rows[2][VRF_MAX_SUBPROGS];
+	int err = check_tail_calls(v);
+
+	if (err)
+		return err;
 
 	for (u32 s = 0; s < v->nr_subs; s++)
 		rows[0][s] = (s32)frame_bytes(&v->subs[s]);

@@ -349,7 +349,7 @@ void vrf_log_stats(struct vrf *v)
 	if (v->log_level & 4) {
 		vrf_say(v, "verification time %llu usec\nstack depth ", (unsigned long long)v->stats.time_ns / 1000);
 		for (u32 i = 0; i < v->nr_subs; i++)
-			vrf_say(v, i ? "+%u" : "%u", v->subs[i].stack_depth);
+			vrf_say(v, i ? "+%u" : "%u", v->subs[i].fastcall_depth);
 		vrf_say(v, "\n");
 	}
 	vrf_say(v,

@@ -67,6 +67,19 @@ static bool leave_callee(struct trace *t, bool pass_args)
 	return true;
 }
 
+/* A tail call that came back to the caller of its function, with another program's result. */
+static bool trace_tail_call(struct trace *t, s64 next)
+{
+	if (next >= 0 && t->v->aux[next].calls_callback)
+		t->regs[t->frame] &= ~ARG_MASK;
+	t->regs[t->frame] &= ~1u;
+	if (t->regs[t->frame] & ARG_MASK || ++t->frame >= PROG_MAX_FRAMES)
+		return false;
+	t->regs[t->frame] = 0;
+	t->slots[t->frame] = 0;
+	return true;
+}
+
 static bool trace_call(struct trace *t, u32 idx, s64 next)
 {
 	struct vrf *v = t->v;
@@ -82,6 +95,8 @@ static bool trace_call(struct trace *t, u32 idx, s64 next)
 			return leave_callee(t, true);
 	} else if (v->aux[idx].calls_callback && next != (s64)idx + 1) {
 		return leave_callee(t, false); /* the helper chose the callback's arguments */
+	} else if (v->facts[idx].helper && v->facts[idx].helper->flags & HELPER_TAIL_CALL && next != (s64)idx + 1) {
+		return trace_tail_call(t, next);
 	}
 	*regs &= ~1u;
 	return !(*regs & ARG_MASK);

@@ -207,12 +207,27 @@ static enum outcome meet_ancestor(struct vrf *v, struct vrf_state *old)
 	return MISS;
 }
 
+/* What was found safe reads bytes that the current path never wrote where the old one had: they read as anything. */
+static void note_stale(struct vrf *v, const struct vrf_state *old)
+{
+	for (u32 f = 0; f <= old->cur; f++) {
+		const struct vrf_func *a = old->frame[f], *b = v->cur->frame[f];
+
+		for (u32 i = 0; i < a->nr_slots; i++)
+			for (u32 k = 0; k < 8 && (a->read >> i & 1 || !old->cleaned); k++)
+				if (a->slots[i].type[k] != SLOT_INVALID &&
+				    (i >= b->nr_slots || b->slots[i].type[k] == SLOT_INVALID))
+					v->subs[b->subprog].reads_stale = true;
+	}
+}
+
 static int hit(struct vrf *v, struct vrf_state *old)
 {
 	struct vrf_state *head = old->branches ? old : open_loop(old);
 	bool changed;
 	int err = 0;
 
+	note_stale(v, old);
 	if (v->aux[v->insn_idx].jmp_point)
 		err = vrf_hist_push(v, v->insn_idx, v->prev_idx);
 	v->cur->insn_idx = v->insn_idx;

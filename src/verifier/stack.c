@@ -65,6 +65,16 @@ static int stack_range(struct vrf *v, u32 regno, s32 off, u32 size, bool write, 
 	return 0;
 }
 
+static void note_stale(struct vrf *v, struct vrf_func *f, s64 min, s64 end)
+{
+	for (s64 o = min; o < end; o++) {
+		u32 n = (u32)(-o - 1);
+
+		if (f->slots[n / 8].type[n % 8] == SLOT_INVALID)
+			v->subs[f->subprog].reads_stale = true;
+	}
+}
+
 static u8 *byte_at(struct vrf_func *f, s64 off)
 {
 	u32 n = (u32)(-off - 1);
@@ -159,6 +169,8 @@ static int read_fixed(struct vrf *v, struct vrf_func *f, s64 off, u32 size, stru
 
 	vrf_mark_stack_read(v, f->frameno, spi);
 	scratch(v, f, spi);
+	note_stale(v, f, off, off + size);
+	vrf_fastcall_access(v, f->subprog, off);
 	if (!vrf_slot_is_spill(s)) {
 		/* bytes above a narrower spill may be of it no more: a spill always reaches down to type[7] */
 		for (u32 i = 0; i < size; i++)
@@ -185,6 +197,8 @@ static int read_variable(struct vrf *v, struct vrf_func *f, s64 min, s64 max, u3
 		vrf_mark_stack_read(v, f->frameno, n / 8);
 		/* which bytes are meant is not known, so a spilled number or pointer reads as some number */
 	}
+	note_stale(v, f, min, max + size);
+	vrf_fastcall_access(v, f->subprog, min);
 	load_bytes(f, min, max + size, dst);
 	return 0;
 }
@@ -221,6 +235,7 @@ static int write_fixed(struct vrf *v, struct vrf_func *f, s64 off, u32 size, str
 	int err;
 
 	scratch(v, f, spi);
+	vrf_fastcall_access(v, f->subprog, off);
 	if (value && vrf_is_pointer(value->type)) {
 		if (size != 8) {
 			vrf_log_line(v, v->insn_idx, "; ");
@@ -264,6 +279,9 @@ static int write_variable(struct vrf *v, struct vrf_func *f, s64 min, s64 max, u
 {
 	bool zero = value && vrf_reg_is_null(value), zero_used = false;
 
+	/* bytes it turns out not to write pass for written from here on */
+	note_stale(v, f, min, max + size);
+	vrf_fastcall_access(v, f->subprog, min);
 	for (s64 o = min; o < max + size; o++) {
 		u32 spi = (u32)(-o - 1) / 8;
 		u8 *kind = byte_at(f, o);
@@ -317,12 +335,16 @@ int vrf_stack_access(struct vrf *v, const struct vrf_access *a)
 
 /* ---- helpers ---- */
 
-void vrf_stack_fill(struct vrf *v, u32 regno, u32 size)
+void vrf_stack_fill(struct vrf *v, u32 regno, u32 size, bool part)
 {
 	const struct vrf_reg *ptr = &vrf_regs(v)[regno];
 	struct vrf_func *f = frame_of(v, ptr);
 	s64 min = (s64)ptr->range.var.value + ptr->off;
 
+	if (part)
+		note_stale(v, f, min, min + size);
+	if (size)
+		vrf_fastcall_access(v, f->subprog, min);
 	for (s64 o = min; o < min + size; o++) {
 		u32 spi = (u32)(-o - 1) / 8;
 
@@ -350,6 +372,11 @@ int vrf_stack_arg(struct vrf *v, u32 regno, s32 off, u32 size, bool zero_ok, boo
 		return err;
 	if (raw && min == max) /* what is there does not matter: vrf_stack_fill() follows once all arguments are judged */
 		return 1;
+	if (size) {
+		/* read, or written in part: bytes left as they were pass for written from here on */
+		note_stale(v, f, min, max + size);
+		vrf_fastcall_access(v, f->subprog, min);
+	}
 	for (s64 o = min; o < max + (s64)size; o++) {
 		u32 spi = (u32)(-o - 1) / 8;
 

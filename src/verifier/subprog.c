@@ -55,6 +55,15 @@ static bool is_sub_ref(const struct bpf_insn *insn, bool *ret_cb)
 	return *ret_cb || (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL);
 }
 
+static bool is_tail_call(const struct bpf_insn *insn)
+{
+	const struct helper_desc *h = NULL;
+
+	if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg)
+		h = helper_by_id((u32)insn->imm);
+	return h && h->flags & HELPER_TAIL_CALL;
+}
+
 int vrf_find_subprogs(struct vrf *v)
 {
 	bool cb;
@@ -67,6 +76,9 @@ int vrf_find_subprogs(struct vrf *v)
 		return err;
 	for (u32 i = 0; i < v->nr_subs; i++)
 		v->subs[i].end = i + 1 < v->nr_subs ? v->subs[i + 1].start : v->nr;
+	for (u32 s = 0; s < v->nr_subs; s++)
+		for (u32 i = v->subs[s].start; i < v->subs[s].end; i++)
+			v->subs[s].has_tail_call |= is_tail_call(&v->insns[i]);
 	if (v->log_level & 2)
 		for (u32 i = 0; i < v->nr_subs; i++)
 			vrf_say(v, "func#%u @%u\n", i, v->subs[i].start);
@@ -92,9 +104,12 @@ int vrf_check_jumps(struct vrf *v)
 			s64 to = (s64)i + 1 + isa_jump_off(insn);
 			u8 code = insn->code;
 
-			if (jumps(insn) && (to < sub->start || to >= sub->end)) {
-				vrf_say(v, "jump out of range from insn %u to %lld\n", i, (long long)to);
-				return -EINVAL;
+			if (jumps(insn)) {
+				if (to < sub->start || to >= sub->end) {
+					vrf_say(v, "jump out of range from insn %u to %lld\n", i, (long long)to);
+					return -EINVAL;
+				}
+				v->aux[to].jump_target = 1;
 			}
 			if (i + 1 == sub->end && code != (BPF_JMP | BPF_EXIT) && code != (BPF_JMP32 | BPF_JA) &&
 			    code != (BPF_JMP | BPF_JA)) {

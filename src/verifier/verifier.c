@@ -45,8 +45,15 @@ static int check_btf(struct vrf *v)
 	const struct prog *p = v->prog;
 	int err;
 
-	if (!p->btf || !p->nr_func_info)
+	if (!p->btf || !p->nr_func_info) {
+		/* such a function may return what the program called instead does: an int, which only BTF tells */
+		for (u32 i = 1; i < v->nr_subs; i++)
+			if (v->subs[i].has_tail_call) {
+				vrf_say(v, "tail_call is not allowed in subprogs without BTF\n");
+				return -EINVAL;
+			}
 		return 0;
+	}
 	memset(subs, 0, sizeof(subs));
 	for (u32 i = 0; i < v->nr_subs; i++)
 		subs[i].start = v->subs[i].start;
@@ -134,6 +141,7 @@ static int judge(struct vrf *v)
 		err = vrf_live_regs(v);
 	if (err)
 		return err;
+	vrf_fastcall_mark(v);
 	log_len = vrf_log_len(v);
 	err = vrf_walk(v, 0);
 	if (!err)
@@ -141,7 +149,10 @@ static int judge(struct vrf *v)
 	/* level 1 tells the story of a refusal only */
 	if (!err && !(v->log_level & 2))
 		vrf_log_truncate(v, log_len);
-	return err ? err : vrf_check_depth(v);
+	if (err)
+		return err;
+	vrf_fastcall_settle(v);
+	return vrf_check_depth(v);
 }
 
 /* References to maps move to the program; it may hold some already (PROG_LOAD's fd_array). */
@@ -182,6 +193,8 @@ static int hand_over(struct vrf *v)
 	for (u32 i = 0; i < v->nr_subs; i++)
 		subs[i] = (struct prog_subprog){ .start = v->subs[i].start,
 						 .stack_depth = v->subs[i].stack_depth,
+						 .fastcall_depth = v->subs[i].fastcall_depth,
+						 .reads_stale = v->subs[i].reads_stale,
 						 .func_info = v->subs[i].func_info,
 						 .is_cb = v->subs[i].is_cb,
 						 .is_global = v->subs[i].is_global,

@@ -155,6 +155,9 @@ struct vrf_insn {
 	u8 force_checkpoint : 1;
 	u8 calls_callback : 1;
 	u8 cfg_explored : 1;
+	u8 jump_target : 1;
+	u8 fastcall_pattern : 1; /* facts of the same names, while they may still be cancelled */
+	u8 fastcall_spills;
 	u32 ptr_type; /* register type the first path used here: engines need one meaning */
 };
 
@@ -162,6 +165,11 @@ struct vrf_sub {
 	u32 start, end; /* [start, end) */
 	u32 stack_depth;
 	bool is_global, is_cb, called, checked, has_tail_call;
+	bool reads_stale; /* some path may read bytes of this stack that it never wrote */
+	bool has_fastcall; /* some call here has spills and fills of a fastcall around it */
+	bool keep_fastcall_stack; /* some of them stay: so does the stack they use */
+	s32 fastcall_off; /* stack from here up is not the patterns' */
+	u32 fastcall_depth;
 	s32 func_info;
 	const char *name;
 };
@@ -342,7 +350,8 @@ int vrf_stack_access(struct vrf *v, const struct vrf_access *a);
  * due when all arguments are judged.
  */
 int vrf_stack_arg(struct vrf *v, u32 regno, s32 off, u32 size, bool zero_ok, bool write, bool raw);
-void vrf_stack_fill(struct vrf *v, u32 regno, u32 size);
+/* part: it may leave some of it as it was. */
+void vrf_stack_fill(struct vrf *v, u32 regno, u32 size, bool part);
 int vrf_btf_access(struct vrf *v, const struct vrf_access *a);
 
 /* ---- alu.c, ptr.c, branch.c ---- */
@@ -383,6 +392,7 @@ struct vrf_call_meta {
 	bool const_key;
 	u64 key;
 	const char *str;
+	bool fills_part; /* what it is to fill it may fill in part only */
 };
 int vrf_check_arg(struct vrf *v, u32 arg, const struct helper_desc *h, struct vrf_call_meta *m);
 /* A pointer of size bytes for reading (and writing), as a helper or global function gets it. */
@@ -414,6 +424,12 @@ int vrf_branch_done(struct vrf *v, struct vrf_state *st);
 struct vrf_state *vrf_prev_visit(struct vrf *v, struct vrf_state *cur, u32 idx);
 void vrf_widen(struct vrf *v, struct vrf_state *old, struct vrf_state *cur);
 void vrf_propagate_read(struct vrf *v, const struct vrf_state *old, struct vrf_state *st, bool *ret_changed);
+
+/* ---- fastcall.c ---- */
+void vrf_fastcall_mark(struct vrf *v);
+/* Stack of function subprog is accessed at off (the lowest byte) by the current instruction. */
+void vrf_fastcall_access(struct vrf *v, u32 subprog, s64 off);
+void vrf_fastcall_settle(struct vrf *v);
 
 /* ---- depth.c, global.c ---- */
 int vrf_check_depth(struct vrf *v);

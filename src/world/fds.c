@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "object/map.h"
+
 #define FDS_BUCKETS 256 /* power of two */
 
 enum fds_key { KEY_OBJ, KEY_INODE, KEY_WATCH, KEYS };
@@ -355,6 +357,13 @@ static void read_events(struct fds_state *st)
 	}
 }
 
+/* What a map holds for its users goes with the last of their descriptors, though programs may have the map still. */
+static void user_gone(struct obj *obj)
+{
+	if (obj->kind == OBJ_MAP && map_of(obj)->ops->user_gone)
+		map_of(obj)->ops->user_gone(map_of(obj));
+}
+
 static void fds_reap(struct inlay *inlay)
 {
 	struct fds_state *st = state_of(inlay);
@@ -375,6 +384,7 @@ static void fds_reap(struct inlay *inlay)
 		gone = e->next[KEY_OBJ];
 		obj = e->obj;
 		free(e);
+		user_gone(obj);
 		obj_put(obj);
 	}
 }
@@ -392,6 +402,7 @@ static void fds_fini(struct inlay *inlay)
 			entry_unlink(st, e);
 			entry_close(st, e);
 			free(e);
+			user_gone(obj);
 			obj_put(obj);
 		}
 	}

@@ -57,6 +57,10 @@ USAGE = [
     (('run',), 'run needs OBJ'),
     (('dump', 'bytecode'), 'dump needs'),
     (('dump', 'upside-down', 'x.o'), 'is no stage'),
+    (('dump', 'xlated', '--raw', 'x', 'x.o', 'p'), "--raw is for one program's machine code"),
+    (('dump', 'jited', '--raw', 'x', 'x.o'), "--raw is for one program's machine code"),
+    (('--no-inline=storage,teapots', 'dump', 'lowered', 'x.o'), "'storage,teapots' is no list of what is inlined"),
+    (('--no-inline=map,', 'dump', 'lowered', 'x.o'), "'map,' is no list of what is inlined"),
     (('check', '--csv=semicolons', 'x.o'), 'none of its forms'),
 ]
 for args, pattern in USAGE:
@@ -70,7 +74,7 @@ FAILED = [
     (('run', '/no/such.o'), '/no/such.o: No such file'),
     (('run', INLAY), INLAY),
     (('dump', 'bytecode', '/etc/passwd'), '/etc/passwd'),
-    (('dump', 'jited', INLAY), 'no such stage'),
+    (('dump', 'jited', INLAY), INLAY),
 ]
 for args, pattern in FAILED:
     one_line(inlay(*args), 1, pattern, f'failed job, status 1: inlay {" ".join(map(os.path.basename, args))}')

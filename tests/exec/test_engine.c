@@ -100,7 +100,7 @@ static u64 probe_run(const char *load, u64 *ctx)
 	if (!prog)
 		return ret;
 	prog->facts[1].mem = INSN_MEM_PROBE;
-	if (!rw_xlate(prog, NULL) && BPF_MODE(prog->insns[1].code) != BPF_MEM && !exec_prepare(prog, NULL))
+	if (!rw_xlate(prog, NULL) && BPF_MODE(prog->insns[1].code) != BPF_MEM && !exec_prepare_as(prog, bare_engine, NULL))
 		ret = prog->entry(prog, ctx);
 	bare_free(prog);
 	return ret;
@@ -249,13 +249,20 @@ static void refusals(void)
 
 int main(void)
 {
+	static const enum exec_engine engines[] = { EXEC_INTERP, EXEC_AUTO };
+	size_t i;
+
 	probe_init();
-	memory();
-	frames();
-	helpers();
-	faults();
-	loops();
-	atomics();
+	for (i = 0; i < ARRAY_SIZE(engines); i++) {
+		bare_engine = engines[i];
+		printf("# %s\n", i ? "compiled" : "interpreted");
+		memory();
+		frames();
+		helpers();
+		faults();
+		loops();
+		atomics();
+	}
 	refusals();
 	return tap_done();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Random programs: the interpreter against a plain loop over isa_eval_*().
+// Random programs: the engines, in turn, against a plain loop over isa_eval_*().
 #include "bare.h"
 #include "isa/eval.h"
 
@@ -136,7 +136,7 @@ int main(void)
 		prog->insns = calloc(LEN + 64, sizeof(*prog->insns));
 		prog->nr_insns = generate(prog->insns);
 		want = plain_run(prog->insns);
-		if (rw_assume(prog, &log) || rw_xlate(prog, &log) || exec_prepare(prog, &log)) {
+		if (rw_assume(prog, &log) || rw_xlate(prog, &log) || exec_prepare_as(prog, i % 2 ? EXEC_AUTO : EXEC_INTERP, &log)) {
 			printf("# %s\n", strbuf_str(&log));
 			bad++;
 		} else {

@@ -53,7 +53,7 @@ static void recorded(void)
 	ok(rows >= 60, "%d recorded vectors were run", rows);
 }
 
-int main(void)
+static void all(void)
 {
 	size_t i;
 
@@ -61,5 +61,14 @@ int main(void)
 		vector(isa_vectors[i].name, isa_vectors[i].program, isa_vectors[i].r2, isa_vectors[i].r3,
 		       isa_vectors[i].want);
 	recorded();
+}
+
+int main(void)
+{
+	bare_engine = EXEC_INTERP;
+	all();
+	bare_engine = EXEC_AUTO;
+	printf("# compiled\n");
+	all();
 	return tap_done();
 }

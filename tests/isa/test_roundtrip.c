@@ -44,6 +44,8 @@ static void generate(int op, struct bpf_insn insn[2])
 		insn[1].imm = op == ISA_LD_MAP_FD || op == ISA_LD_MAP_IDX || op == ISA_LD_FUNC ? 0 : rnd_imm();
 	if (op == ISA_EXIT || op == ISA_CALL_KFUNC)
 		insn[0].off = 0; /* has no place in the text */
+	if (op == ISA_MOV64_PERCPU)
+		insn[0].imm = 0; /* nor has the distance of the copies: the text is Linux's */
 }
 
 static void decodes(int op)

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The same random programs, with values nobody knows, to this engine and to the running kernel: the same verdict, and
- * slot for slot the same xlated program. Left out is what Linux expands and this engine does itself (division by a
- * register, signed division, may_goto), and where the verifiers are known to know more or less than one another, so that
- * one finds code dead that the other keeps: byte swaps, 32-bit shifts by an unknown count. What remains of that kind
- * may be one program in a hundred.
+ * slot for slot the same xlated program, guards of divisions included. Left out are 32-bit shifts by an unknown count: of
+ * their result Linux does not know that its upper half is 0, so it keeps code that is dead.
  */
 #include "../sys/engine.h"
 #include "isa/disasm.h"
@@ -26,9 +24,7 @@ static bool left_out(int op)
 {
 	u8 code = isa_info[op].code, o = BPF_OP(code);
 
-	if (o == BPF_LSH || o == BPF_RSH || o == BPF_ARSH)
-		return isa_is_reg_form(code) && isa_info[op].width == 4;
-	return o == BPF_DIV || o == BPF_MOD;
+	return (o == BPF_LSH || o == BPF_RSH || o == BPF_ARSH) && isa_is_reg_form(code) && isa_info[op].width == 4;
 }
 
 static struct bpf_insn one(u32 left)
@@ -40,13 +36,14 @@ static struct bpf_insn one(u32 left)
 
 	switch (info->kind) {
 	case ISA_K_ALU:
-		if (left_out(op))
+		if (left_out(op) || ((BPF_OP(info->code) == BPF_DIV || BPF_OP(info->code) == BPF_MOD) && rnd() % 4))
 			break;
 		if (!isa_is_reg_form(info->code) && BPF_OP(info->code) != BPF_ADD)
 			imm &= 31; /* shifts among them */
 		return isa_encode(op, dst, src, 0, imm);
 	case ISA_K_NEG:
 	case ISA_K_MOV:
+	case ISA_K_END:
 		return isa_encode(op, dst, src, 0, imm);
 	case ISA_K_JMP:
 		return isa_encode(op, dst, src, rnd() % min_of(left, 9u), imm);
@@ -158,7 +155,7 @@ int main(void)
 		shrunk += k < (int)len;
 	}
 	ok(!verdicts, "the same verdict on %d programs (%d refused)", i, refused);
-	ok(texts * 100 <= same && same > 500, "the same text of %d programs of %d", same, same + texts);
+	ok(!texts && same > 500, "the same text of %d programs of %d", same, same + texts);
 	ok(shrunk > 100, "of which %d lost something", shrunk);
 	inlay_destroy(in);
 	return tap_done();

@@ -8,7 +8,7 @@
 
 #include "engine.h"
 
-#define NOTES 512
+#define NOTES 1024
 
 struct note {
 	char what[96];

@@ -86,6 +86,19 @@ __attribute__((unused)) static u32 objects(struct inlay *in, enum obj_kind kind)
 	return __atomic_load_n(&in->nr_objs[kind], __ATOMIC_RELAXED);
 }
 
+/*
+ * The same, once it is what it is to be. That a descriptor was the last may be noticed late (world/fds.c): somebody else on
+ * the machine who looks at our descriptors holds their files for a moment.
+ */
+__attribute__((unused)) static u32 objects_settled(struct inlay *in, enum obj_kind kind, u32 want)
+{
+	u32 n, i;
+
+	for (i = 0; (n = objects(in, kind)) != want && i < 60; i++)
+		usleep(50000);
+	return n;
+}
+
 __attribute__((unused)) static int count_fds(void)
 {
 	int n = 0, fd;

@@ -89,4 +89,41 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
+/* Tail calls from functions: their callers get the other program's result, or the function's own where there is none. */
+int target(void *ctx);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__array(values, int(void *));
+} progs SEC(".maps") = {.values = {[1] = (void *)&target}};
+
+static __attribute__((noinline)) int leave(void *ctx, unsigned int i)
+{
+	int ret;
+
+	bpf_tail_call(ctx, &progs, i);
+	asm volatile("%0 = 5" : "=r"(ret));
+	return ret;
+}
+
+SEC("raw_tp") int target(void *ctx)
+{
+	volatile char own[64];
+
+	own[1] = 42;
+	return own[1];
+}
+
+SEC("raw_tp") int call_away(void *ctx)
+{
+	volatile char own[64];
+	int sum;
+
+	own[3] = 7;
+	sum = leave(ctx, 1) * 10000 + leave(ctx, 2) * 100;
+	return sum + leave(ctx, 1) + own[3];
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

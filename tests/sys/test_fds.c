@@ -182,9 +182,9 @@ static void kept_by_program(void)
 	ok(prog >= 0, "a program that uses a map loads");
 	close(map);
 	is_int(maps(), before, "the program keeps the map");
-	is_int(objects(in, OBJ_PROG), 1, "one program is alive");
+	is_int(objects_settled(in, OBJ_PROG, 1), 1, "one program is alive");
 	close(prog);
-	is_int(objects(in, OBJ_PROG), 0, "its last close lets it go");
+	is_int(objects_settled(in, OBJ_PROG, 0), 0, "its last close lets it go");
 	is_int(maps(), before - 1, "and the map with it");
 }
 

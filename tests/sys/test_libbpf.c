@@ -128,17 +128,17 @@ static void whole_object(void)
 	is_int(err, 0, "it loads");
 	if (!err) {
 		is_int(skel->rodata->min_ns, 1000, ".rodata is mapped and holds what was set");
-		is_int(objects(in, OBJ_PROG), 3, "three programs are alive");
+		is_int(objects_settled(in, OBJ_PROG, 5), 5, "five programs are alive");
 		is_int(shim_prog__attach(skel), 0, "it attaches");
-		is_int(objects(in, OBJ_LINK), 3, "three links are alive");
+		is_int(objects_settled(in, OBJ_LINK, 3), 3, "three links are alive");
 		run(skel);
 	}
 	shim_prog__destroy(skel);
-	is_int(objects(in, OBJ_LINK), 0, "destroyed: no link is alive");
-	is_int(objects(in, OBJ_PROG), 0, "no program");
-	is_int(objects(in, OBJ_MAP), 0, "no map");
-	is_int(objects(in, OBJ_PERF_EVENT), 0, "no perf event");
-	is_int(objects(in, OBJ_BTF), 1, "no BTF but the machine's");
+	is_int(objects_settled(in, OBJ_LINK, 0), 0, "destroyed: no link is alive");
+	is_int(objects_settled(in, OBJ_PROG, 0), 0, "no program");
+	is_int(objects_settled(in, OBJ_MAP, 0), 0, "no map");
+	is_int(objects_settled(in, OBJ_PERF_EVENT, 0), 0, "no perf event");
+	is_int(objects_settled(in, OBJ_BTF, 1), 1, "no BTF but the machine's");
 	is_int(world_fds_count(in), 0, "nothing has a descriptor");
 	is_int(count_fds(), fds, "no descriptor leaked");
 }
@@ -146,6 +146,7 @@ static void whole_object(void)
 /* Links go with their descriptor, and then the program no longer runs. */
 static void detached(void)
 {
+	LIBBPF_OPTS(bpf_test_run_opts, run);
 	struct shim_prog *skel = shim_prog__open_and_load();
 	struct env_task *task = env_task_create(in->env, 7, 7, "t");
 
@@ -154,13 +155,15 @@ static void detached(void)
 		return;
 	bpf_link__destroy(skel->links.on_switch);
 	skel->links.on_switch = NULL;
-	is_int(objects(in, OBJ_LINK), 2, "a destroyed link is gone");
+	is_int(objects_settled(in, OBJ_LINK, 2), 2, "a destroyed link is gone");
 	wait_once(task, 0);
 	is_u64(skel->bss->switches, 0, "its program does not run");
 	is_u64(skel->bss->wakeups, 1, "the others do");
+	is_int(bpf_prog_test_run_opts(bpf_program__fd(skel->progs.call_away), &run), 0, "a program runs");
+	is_int(run.retval, 42 * 10000 + 5 * 100 + 42 + 7, "tail calls from functions come back to their callers");
 	shim_prog__destroy(skel);
 	env_task_exit(task);
-	is_int(objects(in, OBJ_MAP), 0, "nothing is left");
+	is_int(objects_settled(in, OBJ_MAP, 0), 0, "nothing is left");
 }
 
 static void simulated_machine(void)
@@ -192,7 +195,7 @@ static void host(void)
 	else
 		ok(fd < 0 && errno == direct_errno,
 		   "without an engine libbpf gets the kernel's refusal");
-	is_int(objects(in, OBJ_MAP), before, "and not the engine");
+	is_int(objects_settled(in, OBJ_MAP, before), before, "and not the engine");
 	if (fd >= 0)
 		close(fd);
 }

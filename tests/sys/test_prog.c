@@ -752,7 +752,7 @@ static void statistics(struct inlay *in)
 	close(stats);
 	do_bpf(in, BPF_PROG_TEST_RUN, &a, 76);
 	is_u64(runs_of(in, fd).run_cnt, 3, "until its descriptor is closed");
-	is_int(objects(in, OBJ_STATS), 0, "which leaves nothing");
+	is_int(objects_settled(in, OBJ_STATS, 0), 0, "which leaves nothing");
 	close(fd);
 }
 
@@ -777,10 +777,10 @@ static void refusals(struct inlay *in)
 	close(a.obj.bpf_fd);
 	a.obj.bpf_fd = 0;
 	is_int(do_bpf(in, BPF_OBJ_GET, &a, 16), -ENOENT, "and nothing was pinned: ENOENT");
-	is_int(objects(in, OBJ_PROG), 0, "no refused program is left");
-	is_int(objects(in, OBJ_BTF), 1, "no BTF but the machine's");
-	is_int(objects(in, OBJ_MAP), 0, "no map");
-	is_int(objects(in, OBJ_LINK), 0, "no link");
+	is_int(objects_settled(in, OBJ_PROG, 0), 0, "no refused program is left");
+	is_int(objects_settled(in, OBJ_BTF, 1), 1, "no BTF but the machine's");
+	is_int(objects_settled(in, OBJ_MAP, 0), 0, "no map");
+	is_int(objects_settled(in, OBJ_LINK, 0), 0, "no link");
 }
 
 int main(void)

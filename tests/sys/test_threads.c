@@ -159,11 +159,11 @@ int main(void)
 	for (i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	is_int(failures, 0, "%d threads: every call did what it should", THREADS);
-	is_int(objects(in, OBJ_MAP), 0, "no map is left");
-	is_int(objects(in, OBJ_PROG), 0, "no program is left");
+	is_int(objects_settled(in, OBJ_MAP, 0), 0, "no map is left");
+	is_int(objects_settled(in, OBJ_PROG, 0), 0, "no program is left");
 	freeze_races();
 	write_and_freeze();
-	is_int(objects(in, OBJ_MAP), 0, "and no map after that");
+	is_int(objects_settled(in, OBJ_MAP, 0), 0, "and no map after that");
 	inlay_destroy(in);
 	return tap_done();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0)
 /*
- * Programs as clang makes them, for test_objects.py. The name tells the verdict of Linux 6.18: ok_ accepted, bad_ refused.
+ * Programs as clang makes them, for test_objects.py. The name tells the verdict of Linux 6.18: ok_ accepted, bad_ refused; stricter_ accepted, but refused by us.
  * Each is loaded alone, into inlay and, where that is allowed, into the kernel.
  */
 #include <linux/bpf.h>
@@ -632,5 +632,299 @@ SEC("raw_tp/sched_switch") int bad_snprintf_arguments(void *ctx)
 
 	snprintf_(buf, sizeof(buf), fmt, args, sizeof(args));
 	total = buf[0];
+	return 0;
+}
+
+/* ---- maps of maps ---- */
+
+#define __array(name, val) typeof(val) *name[]
+
+static long (*delete)(void *map, const void *key) = (void *)3;
+static long (*tail_call)(void *ctx, void *progs, u32 index) = (void *)12;
+static void *(*task_storage_get)(void *map, void *task, void *value, u64 flags) = (void *)156;
+static long (*task_storage_delete)(void *map, void *task) = (void *)157;
+
+struct inner_storage {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, int);
+};
+
+struct inner_hash {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, u64);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1000);
+	__type(key, u32);
+	__array(values, struct inner_storage);
+} storages SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 16);
+	__type(key, u32);
+	__array(values, struct inner_hash);
+} hashes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 16);
+	__type(key, u32);
+	__array(values, struct inner_hash);
+} named_hashes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 4);
+	__type(key, u32);
+	__type(value, u32);
+} progs SEC(".maps");
+
+static __noinline int storage_of(u32 i)
+{
+	void *inner = lookup(&storages, &i);
+	int zero = 0;
+	int *val;
+
+	if (!inner)
+		return -1;
+	val = task_storage_get(inner, current_task_btf(), &zero, 1);
+	return val ? *val : -2;
+}
+
+SEC("raw_tp/sched_switch") int ok_storage_in_array(void *ctx)
+{
+	total = storage_of(prandom());
+	return 0;
+}
+
+struct storage_ctx {
+	u64 hits, misses;
+};
+
+static long storage_body(u32 i, struct storage_ctx *c)
+{
+	if (storage_of(i % 1000))
+		c->misses++;
+	else
+		c->hits++;
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int ok_storage_in_array_in_a_loop(void *ctx)
+{
+	struct storage_ctx c = {};
+
+	loop(10000, storage_body, &c, 0);
+	total = c.hits + c.misses;
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int ok_storage_in_array_delete(void *ctx)
+{
+	u32 i = prandom();
+	void *inner = lookup(&storages, &i);
+
+	if (inner)
+		task_storage_delete(inner, current_task_btf());
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_storage_in_array_no_check(void *ctx)
+{
+	u32 i = prandom();
+	void *inner = lookup(&storages, &i);
+
+	task_storage_delete(inner, current_task_btf());
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_lookup_in_storage(void *ctx)
+{
+	u32 i = prandom();
+	void *inner = lookup(&storages, &i);
+
+	if (inner)
+		total = (u64)lookup(inner, &i);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_storage_get_from_hash(void *ctx)
+{
+	u32 i = prandom();
+	void *inner = lookup(&hashes, &i);
+
+	if (inner)
+		task_storage_get(inner, current_task_btf(), 0, 1);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int ok_hash_in_hash(void *ctx)
+{
+	u32 i = prandom(), k = i >> 8;
+	void *inner = lookup(&named_hashes, &i);
+	u64 *n, one = 1;
+
+	if (!inner)
+		return 0;
+	n = lookup(inner, &k);
+	if (n)
+		(*n)++;
+	else
+		update(inner, &k, &one, BPF_NOEXIST);
+	delete(inner, &i);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_maps_of_maps_are_not_maps(void *ctx)
+{
+	u32 i = prandom();
+	u64 *inner = lookup(&hashes, &i);
+
+	if (inner)
+		total = (u64)lookup(lookup(inner, &i), &i);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_map_into_map_of_maps(void *ctx)
+{
+	u32 i = prandom();
+
+	update(&hashes, &i, &i, 0);
+	return 0;
+}
+
+static long add_up(void *map, u32 *key, u64 *val, u64 *sum)
+{
+	u64 *again = lookup(map, key);
+
+	*sum += *val + *key + (again ? *again : 0);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int ok_for_each_of_inner(void *ctx)
+{
+	u32 i = prandom();
+	void *inner = lookup(&hashes, &i);
+	u64 sum = 0;
+
+	if (inner)
+		for_each(inner, add_up, &sum, 0);
+	total = sum;
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_for_each_of_outer(void *ctx)
+{
+	u64 sum = 0;
+
+	for_each(&hashes, add_up, &sum, 0);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_for_each_of_inner_storage(void *ctx)
+{
+	u32 i = prandom();
+	void *inner = lookup(&storages, &i);
+	u64 sum = 0;
+
+	if (inner)
+		for_each(inner, add_up, &sum, 0);
+	return 0;
+}
+
+/* ---- tail calls ---- */
+
+SEC("raw_tp/sched_switch") int ok_tail_call(void *ctx)
+{
+	tail_call(ctx, &progs, prandom());
+	return 1;
+}
+
+static __noinline int leave(void *ctx, u32 i)
+{
+	int ret;
+
+	tail_call(ctx, &progs, i);
+	asm volatile("%0 = 0" : "=r"(ret)); /* the compiler does not know, the verifier does */
+	return ret;
+}
+
+SEC("raw_tp/sched_switch") int ok_tail_call_in_a_function(void *ctx)
+{
+	return leave(ctx, 1) + leave(ctx, prandom());
+}
+
+/* after a tail call its function's result is another program's */
+SEC("raw_tp/sched_switch") int bad_result_of_a_tail_call(void *ctx)
+{
+	u64 i = leave(ctx, 1);
+
+	asm volatile("" : "+r"(i));
+	table[i] = 1;
+	return 0;
+}
+
+static __noinline int leave_big(void *ctx)
+{
+	char big[200];
+
+	asm volatile("" ::"r"(big) : "memory");
+	big[0] = 0;
+	asm volatile("" ::"r"(big) : "memory");
+	return leave(ctx, 2);
+}
+
+SEC("raw_tp/sched_switch") int ok_tail_call_below_208_bytes(void *ctx)
+{
+	return leave_big(ctx);
+}
+
+SEC("raw_tp/sched_switch") int bad_tail_call_below_264_bytes(void *ctx)
+{
+	char big[64];
+
+	asm volatile("" ::"r"(big) : "memory");
+	big[0] = 0;
+	asm volatile("" ::"r"(big) : "memory");
+	return leave_big(ctx);
+}
+
+static long tail_body(u32 i, u64 *c)
+{
+	*c += i;
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int ok_tail_call_beside_a_loop(void *ctx)
+{
+	u64 c = 0;
+
+	loop(10, tail_body, &c, 0);
+	tail_call(ctx, &progs, 3);
+	total = c;
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_tail_call_holding_a_record(void *ctx)
+{
+	u64 *rec = reserve(&ring, 8, 0);
+
+	if (!rec)
+		return 0;
+	tail_call(ctx, &progs, 0);
+	submit(rec, 0);
+	return 0;
+}
+
+SEC("raw_tp/sched_switch") int bad_tail_call_other_context(u64 *ctx)
+{
+	tail_call(ctx + 1, &progs, 0);
 	return 0;
 }

@@ -25,6 +25,11 @@ struct row {
 #define END " out: r0 = 0; exit"
 #define BAD " bad: r0 = *(u64 *)(r7 + 0);" END
 #define HASH "*(u64 *)(r10 - 8) = 0; r2 = r10; r2 += -8; r1 = map2; call 1;"
+/* r0 = a map out of a map of maps with 4-byte keys */
+#define INNER(outer) "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r1 = " outer "; call 1; if r0 == 0 goto out;"
+#define INNER_KEY4 "r2 = r10; r2 += -4; r1 = r0;"
+#define INNER_KEY8 "*(u64 *)(r10 - 16) = 0; r2 = r10; r2 += -16; r1 = r0;"
+#define TAIL "r2 = map4; r3 = 1; call 12;"
 #define RECORD "r1 = map3; r2 = 16; r3 = 0; call 131;"
 
 static const struct row rows[] = {
@@ -178,6 +183,48 @@ static const struct row rows[] = {
 	  "write into map forbidden" },
 	{ "a context pointer that was moved", false, "r1 += 8; r0 = *(u64 *)(r1 + 0);" END,
 	  "dereference of modified ctx ptr R1 off=8 disallowed" },
+	/* maps of maps */
+	{ "a map out of an array of maps", true, INNER("map9") INNER_KEY4 "call 1; if r0 == 0 goto out; r0 = *(u64 *)(r0 + 0);" END, 0 },
+	{ "a map that may not be there", false,
+	  "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r1 = map9; call 1; r2 = r10; r2 += -4; r1 = r0; call 1;" END,
+	  "R1 type=map_value_or_null expected=map_ptr" },
+	{ "an element of it that may not be there", false, INNER("mapa") INNER_KEY8 "call 1; r0 = *(u64 *)(r0 + 0);" END,
+	  "R0 invalid mem access 'map_value_or_null'" },
+	{ "its key is too short", false, INNER("mapa") INNER_KEY4 "call 1;" END, 0 },
+	{ "beyond its values", false, INNER("mapa") INNER_KEY8 "call 1; if r0 == 0 goto out; r0 = *(u64 *)(r0 + 8);" END,
+	  "R0 min value is outside of the allowed memory range" },
+	{ "a constant index into an inner array", true, INNER("map9") INNER_KEY4 "call 1; r0 = *(u64 *)(r0 + 0);" END, 0 },
+	{ "a map out of a hash of maps", true,
+	  INNER("mapb") INNER_KEY8 "call 1; if r0 == 0 goto out; r0 = *(u64 *)(r0 + 0);" END, 0 },
+	{ "an update of it", true, INNER("mapb") INNER_KEY8 "r3 = r2; r4 = 0; call 2;" END, 0 },
+	{ "a delete from it", true, INNER("mapb") INNER_KEY8 "call 3;" END, 0 },
+	{ "a program puts a map into a map of maps", false,
+	  "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r3 = r2; r4 = 0; r1 = map9; call 2;" END,
+	  "cannot pass map_type 12 into func bpf_map_update_elem#2" },
+	{ "a program deletes from a map of maps", false, "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r1 = mapb; call 3;" END,
+	  "cannot pass map_type 13 into func bpf_map_delete_elem#3" },
+	{ "a store into an inner map itself", false, INNER("map9") "*(u64 *)(r0 + 0) = 1;" END, 0 },
+	{ "a map of maps or a map: both ways have the shape", true,
+	  "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r1 = map9; call 1; r1 = map7; if r0 == 0 goto m; r1 = r0; m: r2 = r10; r2 += -4;"
+	  "call 1; if r0 == 0 goto out; r0 = *(u64 *)(r0 + 0);" END, 0 },
+	{ "an inner map spilled", true,
+	  INNER("mapa") "*(u64 *)(r10 - 24) = r0; call 7; r0 = *(u64 *)(r10 - 24);" INNER_KEY8 "call 1; if r0 == 0 goto out;"
+	  "r0 = *(u64 *)(r0 + 0);" END, 0 },
+	{ "the NULL check of an inner map's copy", true, "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r1 = mapa; call 1; r6 = r0;"
+	  "if r6 == 0 goto out;" INNER_KEY8 "call 1;" END, 0 },
+	{ "an inner map that was moved", false, INNER("mapa") "r0 += 8;" INNER_KEY8 "call 1;" END, 0 },
+	/* tail calls */
+	{ "a tail call", true, TAIL END, 0 },
+	{ "what a tail call would return", false, TAIL "exit", "R0 !read_ok" },
+	{ "a tail call with a number for the context", false, "r1 = 0;" TAIL END, "R1 type=scalar expected=ctx" },
+	{ "a tail call through another map", false, "r2 = map1; r3 = 0; call 12;" END, 0 },
+	{ "a lookup in a program array", false, "*(u32 *)(r10 - 4) = 0; r2 = r10; r2 += -4; r1 = map4; call 1;" END,
+	  "cannot pass map_type 3 into func bpf_map_lookup_elem#1" },
+	{ "a tail call with an index nobody knows", true, "r6 = r1; call 7; r1 = r6; r2 = map4; r3 = r0; call 12;" END, 0 },
+	{ "a tail call with a record held", false, "r6 = r1;" RECORD "r7 = r0; r1 = r6;" TAIL "r1 = r7; if r1 == 0 goto out; r2 = 0; call 132;" END,
+	  "tail_call would lead to reference leak" },
+	{ "a tail call in a function without BTF", false, "call f; r0 = 0; exit; f:" TAIL "r0 = 0; exit",
+	  "tail_call is not allowed in subprogs without BTF" },
 	/* flow */
 	{ "a bounded loop", true, "r6 = 0; l: r6 += 1; if r6 < 100 goto l;" END, 0 },
 	{ "an endless loop", false, "r6 = 0; l: if r6 == 0 goto l;" END, 0 },

@@ -18,8 +18,11 @@
 #include "object/progtype.h"
 #include "verifier/verifier.h"
 
+#define INNER_ARRAY (-1)
+
 static const struct {
 	u32 type, key, value, entries, flags;
+	int inner; /* map of maps: made like this one */
 } map_rows[VT_MAPS] = {
 	[1] = { BPF_MAP_TYPE_ARRAY, 4, 48, 1, 0 },
 	[2] = { BPF_MAP_TYPE_HASH, 8, 8, 16, 0 },
@@ -28,6 +31,10 @@ static const struct {
 	[5] = { BPF_MAP_TYPE_ARRAY, 4, 48, 1, BPF_F_RDONLY_PROG },
 	[7] = { BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0 },
 	[8] = { BPF_MAP_TYPE_ARRAY, 4, 64, 8, 0 },
+	[9] = { BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 4, 0, 7 },
+	[10] = { BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 4, 0, 2 },
+	[11] = { BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 4, 0, 2 },
+	[12] = { BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 4, 0, INNER_ARRAY },
 };
 
 static long bpf_call(struct inlay *inlay, int cmd, union bpf_attr *attr, u32 size)
@@ -40,18 +47,33 @@ static long bpf_call(struct inlay *inlay, int cmd, union bpf_attr *attr, u32 siz
 	return ret < 0 ? -errno : ret;
 }
 
-static int make_map(struct inlay *inlay, int n)
+/* Descriptor of the map that gives map n its inner shape; own: to be closed. */
+static int inner_of(struct inlay *inlay, const int *fds, int n, bool *ret_own)
 {
+	union bpf_attr a = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 4,
+			     .map_flags = BPF_F_INNER_MAP };
+
+	*ret_own = map_rows[n].inner < 0;
+	return *ret_own ? (int)bpf_call(inlay, BPF_MAP_CREATE, &a, 72) : fds[map_rows[n].inner];
+}
+
+static int make_map(struct inlay *inlay, const int *fds, int n)
+{
+	bool own = false;
 	union bpf_attr a;
 	long fd;
 
 	memset(&a, 0, sizeof(a));
+	if (map_rows[n].inner)
+		a.inner_map_fd = (u32)inner_of(inlay, fds, n, &own);
 	a.map_type = map_rows[n].type;
 	a.key_size = map_rows[n].key;
 	a.value_size = map_rows[n].value;
 	a.max_entries = map_rows[n].entries;
 	a.map_flags = map_rows[n].flags;
 	fd = bpf_call(inlay, BPF_MAP_CREATE, &a, 72);
+	if (own)
+		close((int)a.inner_map_fd);
 	if (fd < 0)
 		return -1;
 	if (map_rows[n].flags & BPF_F_RDONLY_PROG) {
@@ -97,9 +119,9 @@ void vt_init(struct vt *t)
 		t->fd[i] = t->kernel_fd[i] = -1;
 		if (!map_rows[i].type)
 			continue;
-		t->fd[i] = make_map(t->inlay, i);
+		t->fd[i] = make_map(t->inlay, t->fd, i);
 		if (t->kernel)
-			t->kernel_fd[i] = make_map(NULL, i);
+			t->kernel_fd[i] = make_map(NULL, t->kernel_fd, i);
 	}
 }
 
@@ -118,9 +140,12 @@ void vt_fini(struct vt *t)
 
 static bool symbol(void *ctx, const char *name, struct isa_symbol *ret)
 {
-	if (strncmp(name, "map", 3) || name[3] < '1' || name[3] > '8' || name[4])
+	static const char digits[] = "0123456789abc";
+	const char *d = strncmp(name, "map", 3) || !name[3] || name[4] ? NULL : strchr(digits, name[3]);
+
+	if (!d || d == digits)
 		return false;
-	*ret = (struct isa_symbol){ .src = BPF_PSEUDO_MAP_FD, .imm = name[3] - '0' };
+	*ret = (struct isa_symbol){ .src = BPF_PSEUDO_MAP_FD, .imm = (s32)(d - digits) };
 	return true;
 }
 

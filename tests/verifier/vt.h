@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For the verifier's tests: an engine, seven maps made in it and (where bpf(2) is allowed) in the kernel, programs as
+ * For the verifier's tests: an engine, eleven maps made in it and (where bpf(2) is allowed) in the kernel, programs as
  * text, and what both say of them.
  *
  *	map1 array 4/48/1	map2 hash 8/8/16	map3 ring buffer 4096	map4 program array 4/4/4
  *	map5 as map1, read-only from programs, frozen	map7 array 4/8/1	map8 array 4/64/8
+ *	map9 array of maps like map7	mapa array of maps like map2	mapb hash of maps like map2
+ *	mapc array of arrays 4/8/4 of which each may have a size of its own
  */
 #ifndef INLAY_TESTS_VERIFIER_VT_H
 #define INLAY_TESTS_VERIFIER_VT_H
@@ -15,7 +17,7 @@
 #include "base/strbuf.h"
 #include "isa/asm.h"
 
-#define VT_MAPS 9
+#define VT_MAPS 13
 
 struct inlay;
 struct prog;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which engine runs a program, and what both need.
+#include "exec/exec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "env/env.h"
+#include "exec/exec_int.h"
+#include "exec/jit/jit.h"
+#include "object/instance.h"
+#include "object/map.h"
+
+static const struct exec_impl *engine_of(const struct inlay *inlay)
+{
+	return !(inlay && inlay->interp) && !jit_available() ? &jit_impl : &exec_interp;
+}
+
+const struct caps *exec_caps(const struct inlay *inlay)
+{
+	return engine_of(inlay)->caps;
+}
+
+int exec_make_funcs(struct prog *prog, u32 nr)
+{
+	u32 i;
+
+	free(prog->funcs);
+	prog->funcs = calloc(nr + 1, sizeof(*prog->funcs));
+	if (!prog->funcs)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		prog->funcs[i] = (struct bpf_func){ .prog = prog, .subprog = i };
+	return 0;
+}
+
+/* The index is a u32 to Linux: what is above is not looked at. */
+struct prog *exec_tail_target(struct map *map, u64 index)
+{
+	struct prog *target = NULL;
+
+	if (env_tls.tail_calls < EXEC_TAIL_CALLS_MAX && map->ops->prog_at)
+		target = map->ops->prog_at(map, (u32)index);
+	if (!target || !target->image)
+		return NULL;
+	env_tls.tail_calls++;
+	return target;
+}
+
+static void say_interpreted(struct strbuf *log, const struct strbuf *why)
+{
+	if (log && why->len)
+		strbuf_printf(log, "not compiled, interpreted: %s", strbuf_str(why));
+}
+
+int exec_prepare_as(struct prog *prog, enum exec_engine engine, struct strbuf *log)
+{
+	const struct prog *text = exec_text(prog);
+	struct strbuf why = STRBUF_INIT;
+	int err;
+
+	if (!text->nr_insns || !text->nr_subprogs || !text->facts)
+		return -EINVAL;
+	if (engine == EXEC_INTERP || (engine == EXEC_AUTO && prog->obj.inlay && prog->obj.inlay->interp))
+		return exec_interp.prepare(prog, log);
+	if (engine == EXEC_JIT)
+		return jit_impl.prepare(prog, log);
+	err = jit_impl.prepare(prog, &why);
+	if (err && err != -ENOMEM) {
+		err = exec_interp.prepare(prog, log);
+		if (!err)
+			say_interpreted(log, &why);
+	}
+	strbuf_fini(&why);
+	return err;
+}
+
+int exec_prepare(struct prog *prog, struct strbuf *log)
+{
+	return exec_prepare_as(prog, EXEC_AUTO, log);
+}
+
+int exec_jit_info(const struct prog *prog, struct exec_jit_info *ret_info)
+{
+	const struct exec_head *head = prog->image;
+
+	if (!head || head->impl != &jit_impl)
+		return -ENOENT;
+	jit_info(prog, ret_info);
+	return 0;
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A compilation from the first look at the text to a program that can be entered; the machine's part is its target's.
+#include "exec/jit/jit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "object/map.h"
+
+struct jit_knobs jit_knobs;
+
+static const struct jit_target *native_target(void)
+{
+	if (jit_target_x86_64.native)
+		return &jit_target_x86_64;
+	return jit_target_arm64.native && jit_target_arm64.emit ? &jit_target_arm64 : NULL;
+}
+
+static struct jit_size sizes[ISA_OP_MAX]; /* of the native target's rows; what a compilation asks of every instruction */
+static u16 only_op[256]; /* by code: its one row; 0: isa_decode() knows */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int init_err;
+
+static bool is_plain(enum isa_op op)
+{
+	switch (isa_info[op].kind) {
+	case ISA_K_LDX:
+		return !isa_info[op].internal;
+	case ISA_K_ALU:
+		return BPF_OP(isa_info[op].code) != BPF_DIV && BPF_OP(isa_info[op].code) != BPF_MOD;
+	case ISA_K_JMP:
+	case ISA_K_JA:
+	case ISA_K_MAY_GOTO:
+	case ISA_K_CALL:
+	case ISA_K_LD_IMM64:
+		return false;
+	}
+	return true;
+}
+
+static void init(void)
+{
+	const struct jit_target *target = native_target();
+	int op;
+
+	init_err = target ? jit_mem_init() : -EOPNOTSUPP;
+	if (init_err)
+		return;
+	for (op = 0; op < ISA_OP_MAX; op++) {
+		struct bpf_insn small = isa_encode(op, 0, 0, 1, 1), imm = isa_encode(op, 0, 0, 1, 1000),
+				off = isa_encode(op, 0, 0, 1000, 1);
+
+		if (!target->claims(op))
+			continue;
+		sizes[op].base = target->bound(op, &small, NULL);
+		sizes[op].imm = target->bound(op, &imm, NULL) - sizes[op].base;
+		sizes[op].off = target->bound(op, &off, NULL) - sizes[op].base;
+		sizes[op].claimed = true;
+		sizes[op].plain = is_plain(op);
+		sizes[op].dst = !!(isa_info[op].fx & (ISA_FX_DR | ISA_FX_DW));
+		sizes[op].src = !!(isa_info[op].fx & (ISA_FX_SR | ISA_FX_SW));
+		if (isa_info[op].sel == ISA_F_NONE)
+			only_op[isa_info[op].code] = op;
+	}
+}
+
+int jit_available(void)
+{
+	pthread_once(&once, init);
+	return init_err;
+}
+
+int jit_refuse(const struct jit *j, u32 pc, const char *what, const char *name)
+{
+	if (j->log)
+		strbuf_printf(j->log, "insn %u: %s%s\n", pc, what, name);
+	return -EOPNOTSUPP;
+}
+
+u64 jit_imm64(const struct jit *j, u32 pc)
+{
+	const struct bpf_insn *insn = &j->text->insns[pc];
+	const struct insn_fact *fact = &j->text->facts[pc];
+
+	if (!insn->src_reg)
+		return isa_imm64(insn);
+	return insn->src_reg == BPF_PSEUDO_FUNC ? (u64)&j->prog->funcs[fact->subprog] : fact->imm64;
+}
+
+struct jit_jump jit_tail_jump(struct map *map, u64 index)
+{
+	struct prog *target = exec_tail_target(map, index);
+	const struct exec_head *head = target ? target->image : NULL;
+
+	return (struct jit_jump){ .code = head ? head->tail_entry : NULL, .prog = target };
+}
+
+/* ---- the first walk ---- */
+
+static int look_at_jump(struct jit *j, struct jit_sub *sub, u32 pc)
+{
+	s64 to = (s64)pc + 1 + isa_jump_off(&j->text->insns[pc]);
+
+	if (to < sub->start || to >= sub->end)
+		return jit_refuse(j, pc, "jump out of its function", "");
+	j->insn[to].flags |= to <= pc ? JIT_TARGET | JIT_LOOP : JIT_TARGET;
+	j->max_refs += 2; /* there, and to what follows if that is elsewhere */
+	return 0;
+}
+
+static int look_at_call(struct jit *j, struct jit_sub *sub, u32 pc, enum isa_op op)
+{
+	const struct insn_fact *fact = &j->text->facts[pc];
+
+	sub->calls = true;
+	if (op == ISA_CALL_SUBPROG) {
+		if (fact->subprog >= j->text->nr_subprogs)
+			return jit_refuse(j, pc, "call of no subprogram", "");
+		j->max_refs++;
+		j->nr_calls++;
+		return 0;
+	}
+	if (fact->helper && fact->helper->flags & HELPER_TAIL_CALL) {
+		sub->tail_calls = j->tail_calls = true;
+		j->insn[pc].max = j->target->bound(op, &j->text->insns[pc], fact);
+		return 0;
+	}
+	if (!exec_callee(fact))
+		return jit_refuse(j, pc, "inlay cannot run helper ", helper_name(j->text->insns[pc].imm));
+	return 0;
+}
+
+static int look_at_kind(struct jit *j, struct jit_sub *sub, u32 pc, enum isa_op op)
+{
+	const struct insn_fact *fact = &j->text->facts[pc];
+
+	switch (isa_info[op].kind) {
+	case ISA_K_JMP:
+	case ISA_K_JA:
+		return look_at_jump(j, sub, pc);
+	case ISA_K_MAY_GOTO:
+		sub->may_goto = true;
+		j->max_stubs++;
+		return look_at_jump(j, sub, pc);
+	case ISA_K_CALL:
+		return look_at_call(j, sub, pc, op);
+	case ISA_K_LDX:
+		j->max_stubs += isa_info[op].internal;
+		j->max_fixups += isa_info[op].internal;
+		return 0;
+	case ISA_K_ALU:
+		if (BPF_OP(isa_info[op].code) == BPF_DIV || BPF_OP(isa_info[op].code) == BPF_MOD)
+			j->max_stubs++;
+		return 0;
+	case ISA_K_LD_IMM64:
+		if (pc + 1 >= sub->end)
+			return jit_refuse(j, pc, "constant is cut off", "");
+		if (j->text->insns[pc].src_reg != BPF_PSEUDO_FUNC)
+			return 0;
+		if (fact->subprog >= j->text->nr_subprogs)
+			return jit_refuse(j, pc, "load of no function", "");
+		j->sub[fact->subprog].by_pointer = true;
+		return 0;
+	}
+	return 0;
+}
+
+static int look_at(struct jit *j, struct jit_sub *sub, u32 pc)
+{
+	const struct bpf_insn *insn = &j->text->insns[pc];
+	const struct insn_fact *fact = &j->text->facts[pc];
+	struct jit_insn *in = &j->insn[pc];
+	int op = only_op[insn->code];
+	const struct jit_size *size;
+
+	/* here and in place() arithmetic stands for branches: what comes next in a program nobody can predict */
+	if (!op)
+		op = isa_decode(insn);
+	if (unlikely(op < 0))
+		return jit_refuse(j, pc, "unknown instruction", "");
+	size = &sizes[op];
+	if (unlikely(!size->claimed))
+		return jit_refuse(j, pc, "not compiled: ", isa_op_name(op));
+	if (unlikely(insn->dst_reg >= ISA_NR_REGS || (size->src && insn->src_reg >= ISA_NR_REGS)))
+		return jit_refuse(j, pc, "no such register", "");
+	in->op = op;
+	in->max = size->base + (insn->imm != (s8)insn->imm) * size->imm + (insn->off != (s8)insn->off) * size->off;
+	sub->regs |= size->dst << insn->dst_reg | size->src << insn->src_reg;
+	if (fact->cold && pc > sub->start) { /* the prologue falls into the first */
+		in->flags |= JIT_COLD;
+		sub->cold = true;
+	}
+	if (pc > sub->start && (in->flags ^ in[-1].flags) & JIT_COLD) {
+		in->flags |= JIT_TARGET;
+		j->max_refs++; /* from what falls into it */
+	}
+	return likely(size->plain) ? 0 : look_at_kind(j, sub, pc, op);
+}
+
+static int look_at_sub(struct jit *j, struct jit_sub *sub)
+{
+	u32 pc, last = sub->start;
+	u8 kind;
+	int err;
+
+	for (pc = sub->start; pc < sub->end; pc++) {
+		last = pc;
+		err = look_at(j, sub, pc);
+		if (err)
+			return err;
+		if (isa_slots(j->text->insns[pc].code) == 2) {
+			pc++;
+			j->insn[pc].flags |= JIT_SECOND | (j->insn[pc - 1].flags & JIT_COLD);
+		}
+	}
+	sub->args = (sub->calls ? U32_MAX : sub->regs) & 0x3e;
+	if (sub->start == sub->end)
+		return 0; /* all of it was dead */
+	kind = isa_info[j->insn[last].op].kind;
+	if (kind != ISA_K_EXIT && kind != ISA_K_JA)
+		return jit_refuse(j, last, "a function runs off its end", "");
+	return 0;
+}
+
+/* Frames are the native stack's: what the verifier counted is counted again here. */
+static int check_depth(struct jit *j)
+{
+	u32 i, s, round;
+	bool moved = j->nr_calls > 0;
+
+	for (s = 0; s < j->text->nr_subprogs; s++)
+		j->sub[s].depth = 1;
+	for (round = 0; moved; round++) {
+		moved = false;
+		for (s = 0; s < j->text->nr_subprogs; s++) {
+			if (!j->sub[s].calls)
+				continue;
+			for (i = j->sub[s].start; i < j->sub[s].end; i++) {
+				struct jit_sub *callee;
+
+				if (j->insn[i].op != ISA_CALL_SUBPROG || j->insn[i].flags & JIT_SECOND)
+					continue;
+				callee = &j->sub[j->text->facts[i].subprog];
+				if (callee->depth > j->sub[s].depth)
+					continue;
+				callee->depth = j->sub[s].depth + 1;
+				if (callee->depth > PROG_MAX_FRAMES)
+					return jit_refuse(j, i, "more than 8 frames", "");
+				moved = true;
+			}
+		}
+	}
+	return 0;
+}
+
+/* Where everything begins at the latest, in the order in which it will be emitted. Returns the size of it all. */
+static u64 place(struct jit *j)
+{
+	u64 at = sizeof(struct jit_head);
+	u32 s, pc, cold;
+
+	for (s = 0; s < j->text->nr_subprogs; s++) {
+		struct jit_sub *sub = &j->sub[s];
+
+		at += j->target->sub_bound(j, sub);
+		for (cold = 0; cold <= (u32)sub->cold; cold++) {
+			for (pc = sub->start; pc < sub->end; pc++) {
+				const struct jit_insn *in = &j->insn[pc];
+
+				if (sub->cold && !(in->flags & JIT_COLD) != !cold)
+					continue;
+				j->pos[pc] = (u32)at;
+				if (in->flags & JIT_SECOND)
+					continue;
+				at += in->max + (in->flags / JIT_LOOP & 1) * 15 + sub->cold * 5;
+			}
+		}
+	}
+	return at;
+}
+
+static int analyze(struct jit *j)
+{
+	const struct prog *text = j->text;
+	u32 n = text->nr_insns, subs = text->nr_subprogs, s;
+	int err;
+
+	j->scratch = calloc(1, (u64)n * (sizeof(*j->insn) + sizeof(*j->pos)) + subs * sizeof(*j->sub));
+	if (!j->scratch)
+		return -ENOMEM;
+	j->sub = j->scratch;
+	j->pos = (u32 *)(j->sub + subs);
+	j->insn = (struct jit_insn *)(j->pos + n);
+	for (s = 0; s < subs; s++) {
+		j->sub[s].start = text->subprogs[s].start;
+		j->sub[s].end = s + 1 < subs ? text->subprogs[s + 1].start : n;
+		if (j->sub[s].start > j->sub[s].end || j->sub[s].end > n)
+			return jit_refuse(j, j->sub[s].start, "functions are not in order", "");
+	}
+	for (s = 0; s < subs; s++) {
+		err = look_at_sub(j, &j->sub[s]);
+		if (err)
+			return err;
+	}
+	return check_depth(j);
+}
+
+/* ---- memory, and the result ---- */
+
+static int make_image(struct jit *j)
+{
+	u32 n = j->text->nr_insns, subs = j->text->nr_subprogs;
+
+	j->image = calloc(1, sizeof(*j->image) + ((u64)n + subs) * sizeof(u32));
+	if (!j->image)
+		return -ENOMEM;
+	j->image->insn_off = (u32 *)(j->image + 1);
+	j->image->sub_off = j->image->insn_off + n;
+	j->image->head.impl = &jit_impl;
+	return exec_make_funcs(j->prog, subs);
+}
+
+static int make_lists(struct jit *j)
+{
+	char *p = malloc(j->max_refs * sizeof(*j->ref) + j->max_stubs * sizeof(*j->stub) + j->max_fixups * sizeof(*j->fixup) + 1);
+
+	if (!p)
+		return -ENOMEM;
+	j->ref = (struct jit_ref *)p;
+	j->stub = (struct jit_stub *)(j->ref + j->max_refs);
+	j->fixup = (struct jit_fixup *)(j->stub + j->max_stubs);
+	return 0;
+}
+
+static int emit(struct jit *j)
+{
+	u64 size = place(j) + (u64)j->max_fixups * sizeof(*j->fixup) + 16;
+	int err = size < U32_MAX / 4 ? jit_mem_alloc((u32)size, &j->block) : -ENOMEM;
+
+	if (err) {
+		if (j->log)
+			strbuf_puts(j->log, "no memory for its code\n");
+		return err == -ENOMEM ? -ENOSPC : err;
+	}
+	j->code = j->block.rw + sizeof(struct jit_head);
+	j->addr = (u64)j->block.rx + sizeof(struct jit_head);
+	j->far = jit_knobs.far;
+	err = j->target->emit(j);
+	if (err == -ERANGE && !j->far) {
+		j->far = true;
+		j->nr_refs = j->nr_fixups = j->nr_stubs = 0;
+		memset(j->image->insn_off, 0, j->text->nr_insns * sizeof(u32));
+		err = j->target->emit(j);
+	}
+	return err;
+}
+
+static void publish(struct jit *j)
+{
+	struct jit_head *head = (struct jit_head *)j->block.rw;
+	u32 fixups = (u32)align_up(sizeof(*head) + j->len, 4), used = fixups + j->nr_fixups * sizeof(*j->fixup);
+	struct prog *prog = j->prog;
+
+	/* emitters may write a little beyond what they count */
+	memset(j->code + j->len, 0xcc, min_of((u32)16, (u32)(j->block.size - sizeof(*head) - j->len)));
+	memcpy(j->block.rw + fixups, j->fixup, j->nr_fixups * sizeof(*j->fixup));
+	head->len = used;
+	head->fixups = fixups;
+	head->nr_fixups = j->nr_fixups;
+	__atomic_store_n(&head->magic, JIT_MAGIC, __ATOMIC_RELEASE);
+	jit_mem_trim(&j->block, used);
+	j->image->block = j->block;
+	j->image->len = j->len;
+	prog->image = j->image;
+	memcpy(&prog->entry, &j->addr, sizeof(prog->entry));
+	jit_perf_publish(prog, j->image);
+}
+
+static void image_free(struct prog *prog)
+{
+	struct jit_image *image = prog->image;
+
+	if (!image)
+		return;
+	jit_mem_free(&image->block);
+	free(image);
+	prog->image = NULL;
+}
+
+static int prepare(struct prog *prog, struct strbuf *log)
+{
+	struct jit j = { .target = native_target(), .prog = prog, .text = exec_text(prog), .log = log };
+	int err = jit_available();
+
+	if (err) {
+		if (log)
+			strbuf_printf(log, "no code memory on this system: %s\n", strerror(-err));
+		return err;
+	}
+	err = analyze(&j);
+	if (!err)
+		err = make_image(&j);
+	if (!err)
+		err = make_lists(&j);
+	if (!err)
+		err = emit(&j);
+	if (!err) {
+		publish(&j);
+		prog->image_free = image_free;
+	} else {
+		jit_mem_free(&j.block);
+		free(j.image);
+	}
+	free(j.ref);
+	free(j.scratch);
+	return err;
+}
+
+void jit_info(const struct prog *prog, struct exec_jit_info *ret_info)
+{
+	const struct jit_image *image = prog->image;
+
+	*ret_info = (struct exec_jit_info){
+		.arch = native_target()->arch,
+		.code = image->block.rx + sizeof(struct jit_head),
+		.len = image->len,
+		.text = exec_text(prog),
+		.insn_off = image->insn_off,
+		.sub_off = image->sub_off,
+	};
+}
+
+const struct exec_impl jit_impl = {
+	.caps = &jit_target_x86_64.caps,
+	.prepare = prepare,
+};

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What inlining makes of an object: dump lowered and jited, run --show-inlining, --no-inline."""
+import json
+import os
+import platform
+import re
+import tempfile
+
+from tapcli import OBJECTS, done, equal, inlay, ok, skip
+
+
+def obj(name):
+    return os.path.join(OBJECTS, name + '.bpf.o')
+
+
+# what runs
+p = inlay('dump', 'lowered', obj('inline'), 'loops')
+ok(p.rc == 0 and 'call bpf_loop' not in p.out and '; total += i; @ inline.bpf.c:' in p.out.split('\n\n')[0],
+   'dump lowered shows a loop in place of bpf_loop, with the function in it and its lines', p.out, p.err)
+p = inlay('dump', 'lowered', obj('inline'), 'loops', '--no-inline=loop')
+ok(p.rc == 0 and 'call bpf_loop' in p.out, 'with --no-inline=loop it is called', p.out, p.err)
+p = inlay('dump', 'lowered', obj('inline'), 'looks_up')
+ok(p.rc == 0 and 'call bpf_map_lookup_elem' not in p.out and 'call bpf_get_smp' not in p.out,
+   'a lookup with a constant key and the CPU are no calls', p.out, p.err)
+for what, stays in (('map', 'bpf_map_lookup_elem'), ('helper', 'bpf_get_smp_processor_id')):
+    p = inlay(f'--no-inline={what}', 'dump', 'lowered', obj('inline'), 'looks_up')
+    ok(p.rc == 0 and f'call {stays}' in p.out, f'with --no-inline={what} {stays} is called', p.out, p.err)
+p = inlay('dump', 'lowered', obj('inline'), 'looks_up', '--interp')
+ok(p.rc == 0 and 'call bpf_map_lookup_elem' in p.out, 'interpreted, all are called', p.out, p.err)
+p = inlay('dump', 'xlated', obj('inline'), 'loops')
+ok(p.rc == 0 and 'if r1 <= 0x800000' in p.out, 'dump xlated shows the loop Linux makes', p.out, p.err)
+p = inlay('dump', 'jited', obj('inline'), 'loops')
+if platform.machine() == 'x86_64':
+    ok(p.rc == 0 and re.search(r'^ +[0-9a-f]+:  (?:[0-9a-f]{2} )+ +retq$', p.out, re.M) and '(95) exit' in p.out and
+       '; total += i; @ inline.bpf.c:' in p.out, 'dump jited shows machine code under instructions and lines', p.out, p.err)
+    funcs = [json.loads(line) for line in inlay('dump', 'jited', obj('inline'), 'loops', '--json').out.splitlines() if line]
+    native = [n for f in funcs for i in f['insns'] for n in i['native']] + [n for f in funcs for n in f['entry']]
+    native.sort(key=lambda n: n['at'])
+    ok(funcs and funcs[0]['func'] == 'loops' and all(a['at'] + len(a['bytes']) // 2 == b['at'] for a, b in zip(native, native[1:])),
+       'dump jited --json: every byte of it, once', funcs)
+    raw = inlay('dump', 'jited', obj('inline'), 'loops', '--raw', '-')
+    ok(raw.rc == 0 and len(raw.stdout) == sum(len(n['bytes']) // 2 for n in native), '--raw writes the code itself', len(raw.stdout))
+else:
+    skip('dump jited', 'no compiler for this machine')
+p = inlay('dump', 'jited', obj('inline'), 'loops', '--interp')
+ok(p.rc == 1 and 'no machine code' in p.err, 'an interpreted program has no machine code', p.err)
+p = inlay('dump', 'lowered', obj('inline'), 'loops', '--engine', 'kernel')
+ok(p.rc == 2 and 'kernel engine' in p.err, "what runs in the kernel is not dump's to show", p.err)
+tmp = tempfile.TemporaryDirectory()
+ctx = os.path.join(tmp.name, 'ctx')
+with open(ctx, 'wb') as f:
+    f.write(bytes(16))
+p = inlay('run', obj('inline'), 'loops', '--ctx-in', ctx, '--show-inlining')
+ok(p.rc == 0 and re.search(r'^loops: insn \d+: bpf_loop: a loop with the function in it; .*@ inline.bpf.c:\d+$', p.out, re.M) and
+   'returned 45' in p.out, 'run --show-inlining says what became of each call', p.out, p.err)
+rows = [json.loads(line) for line in inlay('run', obj('inline'), 'looks_up', '--ctx-in', ctx, '--show-inlining', '--json',
+                                           '--no-inline=map').out.splitlines()]
+ok([(r['helper'], r['inlined']) for r in rows if 'helper' in r] == [('bpf_map_lookup_elem', False), ('bpf_get_smp_processor_id', True)] and
+   'switched off' in rows[0]['what'], 'also as JSON, with the reason where nothing was done', rows)
+results = {inlay('run', obj('inline'), prog, '--ctx-in', ctx, *how).out.split('returned')[-1] + prog
+           for prog in ('loops', 'looks_up') for how in ((), ('--interp',), ('--no-inline',), ('--no-inline=map,loop',))}
+equal(len(results), 2, 'inlined or not, programs return the same')
+done()
