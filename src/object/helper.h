@@ -22,8 +22,8 @@ enum helper_flag {
 	HELPER_STORAGE_GET = 1u << 9, /* r5 is the hidden allocation flag */
 	HELPER_CAPS_PERFMON = 1u << 10,
 	HELPER_WRITES_MAP = 1u << 11, /* changes the map it is given: not one that is read-only for programs */
-	HELPER_RET_SIZE = 1u << 11, /* returns -MAX_ERRNO … the most its size argument can be (probe_read_*_str) */
-	HELPER_RET_CPU = 1u << 12,  /* returns a CPU number */
+	HELPER_RET_SIZE = 1u << 12, /* returns -MAX_ERRNO … the most its size argument can be (probe_read_*_str) */
+	HELPER_RET_CPU = 1u << 13,  /* returns a CPU number */
 };
 
 /* Where a helper belongs; a program type names the groups it allows. */
