@@ -92,4 +92,21 @@ for kw in (dict(), dict(rounds=False), dict(pipe=True), dict(compress=True)):
     got = [(r['tid'], r['wait_ns'], [x['tid'] for x in r['ran']]) for r in rows if r['tid'] in (10, 20)]
     equal(got, [(20, 4000, [10]), (20, 0, []), (10, 3000, [20])],
           f'perf.data {" ".join(kw)}: switches of one instant are taken in the order they stand')
+
+# --- and so do events of one instant on two CPUs; in the file CPU 1's come first
+
+both = [
+    switch(START, 0, 0, 10),
+    switch(START + 100, 1, 0, 11),
+    wake('sched_wakeup', START + 5000, 1, 11, 20, 0),
+    switch(START + 5000, 0, 10, 20),
+    switch(START + 6000, 0, 20, 10),
+    wake('sched_wakeup', START + 7000, 1, 11, 21, 0),
+    switch(START + 7000, 0, 10, 21),
+]
+for kw in (dict(), dict(rounds=False), dict(pipe=True), dict(compress=True)):
+    p = inlay('runqslower', '-i', recording('both', w.perf_data(both, L, **kw)), '--json', '0')
+    rows, _, summary = rows_of(p.out)
+    equal(sorted((r['tid'], r['wait_ns']) for r in rows if r['tid'] in (20, 21)), [(20, 0), (21, 0)],
+          f'perf.data {" ".join(kw)}: events of one instant on two CPUs are taken in the order they stand')
 done()
