@@ -241,24 +241,6 @@ const char *__asan_default_options(void)
 	return "allocator_may_return_null=1";
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
-/* A map of random size may be too large for any machine: NULL then, as without the sanitizer. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1";
-}
-
 int main(void)
 {
 	/* a map of random size may be large: refuse it rather than thrash */
