@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "opt.h"
 
-extern const struct cli_command cmd_runqslower, cmd_run, cmd_check, cmd_dump, cmd_conformance;
+extern const struct cli_command cmd_runqslower, cmd_run, cmd_check, cmd_dump, cmd_conformance, cmd_bench;
 
 /*
  * Where a reader's warnings go: a line each on standard error, from cli_warnings_release() on. Until then they are kept, so

@@ -106,7 +106,7 @@ const struct cli_option cli_global_options[] = {
 };
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_runqslower, &cmd_run, &cmd_check, &cmd_dump, &cmd_conformance, NULL,
+	&cmd_runqslower, &cmd_run, &cmd_check, &cmd_dump, &cmd_bench, &cmd_conformance, NULL,
 };
 
 /* `inlay --words [COMMAND]`, for shell completion; no option, so that no table has to name it. */

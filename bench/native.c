@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The computations of bpf/bench/compute.h as this compiler makes them, and the data they work on. */
+#include <linux/types.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/bench.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+static __attribute__((noinline)) u64 called_out(void)
+{
+	__asm__ volatile("");
+	return 0;
+}
+
+static __u64 cells[256];
+#define COMPUTE_CALL()	 called_out()
+#define COMPUTE_CELL(at) (&cells[at])
+#include "bench/compute.h"
+
+#define LOOP(name, text, pure)                                          \
+	static __attribute__((noinline)) u64 loop_##name(struct compute_data *d, u64 x, u32 n) \
+	{                                                               \
+		for (u32 i = 0; i < n; i++)                             \
+			x = compute_##name(d, x + i);                   \
+		return x;                                               \
+	}
+COMPUTE_ROWS(LOOP)
+
+static const struct {
+	const char *name;
+	u64 (*loop)(struct compute_data *d, u64 x, u32 n);
+} loops[] = {
+#define ROW(name, text, pure) { #name, loop_##name },
+	COMPUTE_ROWS(ROW)
+};
+
+void bench_compute_data(struct compute_data *d)
+{
+	u64 x = 0x9e3779b97f4a7c15ULL;
+	u32 i, j;
+
+	memset(d, 0, sizeof(*d));
+	for (i = 0; i < ARRAY_SIZE(d->words); i++)
+		d->words[i] = x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+	for (i = 0; i < ARRAY_SIZE(d->sorted); i++)
+		d->sorted[i] = i << 22;
+	for (i = 0; i < sizeof(d->text); i++)
+		d->text[i] = "GET /index7 42 x-9"[i % 18];
+	for (i = 0; i < sizeof(d->code); i++)
+		d->code[i] = i * 7 % 16;
+	for (i = 0; i < 64; i++) {
+		u8 *p = d->packet[i], *ip = p + 14;
+
+		if (i % 4 == 0) {
+			p[12] = 0x81;
+			p[16] = 8;
+			ip = p + 18;
+		} else {
+			p[12] = 8;
+		}
+		ip[0] = 0x45;
+		ip[9] = i % 3 ? 6 : 17;
+		for (j = 20; j < 24; j++)
+			ip[j] = i + j;
+	}
+}
+
+static u64 cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+double bench_native_ns(const char *section, u64 ns)
+{
+	static struct compute_data data;
+	double best = -1, each;
+	u64 start, x = 1, took;
+	u32 i, n = 1000;
+
+	bench_compute_data(&data);
+	for (i = 0; i < ARRAY_SIZE(loops) && strcmp(loops[i].name, section); i++)
+		;
+	if (i == ARRAY_SIZE(loops))
+		return -1;
+	for (u64 spent = 0; spent < ns; spent += took) {
+		start = cpu_ns();
+		x = loops[i].loop(&data, x, n);
+		took = cpu_ns() - start;
+		each = (double)took / n;
+		if (best < 0 || each < best)
+			best = each;
+	}
+	__asm__ volatile("" : : "r"(x));
+	return best;
+}

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The benchmarks, a row each, and what is particular to them. To add one: a row here, its program in bpf/bench/. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include <linux/types.h>
+
+#include "bench/worker.h"
+#include "env/env.h"
+#include "object/instance.h"
+#include "object/prog.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#define COMPUTE_CALL()	 0
+#define COMPUTE_CELL(at) ((void)(at), (__u64 *)NULL)
+#include "bench/compute.h"
+
+#define LOOPS 10000ULL
+#define FULL  4194304u
+
+/* ---- local-storage: the kernel selftests' local-storage-cache-{seq,int}-get ---- */
+
+static int storage_configure(struct bench_worker *w)
+{
+	int err = bench_set_const(w, "num_maps", w->p.num_maps);
+
+	return err ? err : bench_set_const(w, "interleave", w->p.interleaved);
+}
+
+static int storage_fill(struct bench_worker *w)
+{
+	struct bpf_program *fill = bpf_object__find_program_by_name(w->obj, "storage_fill");
+	u32 i;
+	int fd, err;
+
+	/* exactly num_maps: Linux's list of an owner is as long as it has maps */
+	for (i = 0; i < w->p.num_maps; i++) {
+		fd = bench_inner(w, i, 0, 0);
+		if (fd < 0)
+			return fd;
+		close(fd); /* the outer map holds it */
+	}
+	err = bench_run(bpf_program__fd(fill));
+	if (err)
+		return err;
+	return w->count[0] == w->p.num_maps ? 0 : -ENOENT;
+}
+
+/* What a run must count: hits, of those important, sum of the values found (map i holds i + 1). */
+static void storage_expect(const struct bench_params *p, u64 *hits, u64 *important, u64 *sum)
+{
+	u64 i;
+
+	*hits = *important = *sum = 0;
+	for (i = 0; i < LOOPS; i++) {
+		u32 m = i % p->num_maps;
+
+		++*hits;
+		*important += !m;
+		*sum += m + 1;
+		if (p->interleaved && m % 3 == 0) {
+			++*hits;
+			++*important;
+			*sum += 1;
+		}
+	}
+}
+
+static const char *storage_verify(struct bench_worker *w, u64 runs)
+{
+	u64 hits, important, sum;
+
+	storage_expect(&w->p, &hits, &important, &sum);
+	if (w->count[0] != runs * hits || w->count[1] != runs * important)
+		return "hits are not what the definition says";
+	return w->count[2] == runs * sum ? NULL : "the values read do not add up";
+}
+
+static u64 storage_ops(const struct bench_params *p, u64 runs)
+{
+	u64 hits, important, sum;
+
+	storage_expect(p, &hits, &important, &sum);
+	return runs * hits;
+}
+
+/* ---- hashmap: the selftests' control; other keys through a list ---- */
+
+static int hash_configure(struct bench_worker *w)
+{
+	struct bpf_map *outer = bpf_object__find_map_by_name(w->obj, "maps");
+	struct bpf_map *list = bpf_object__find_map_by_name(w->obj, "list");
+	u32 size = w->p.key_size ?: 4;
+
+	bpf_map__set_key_size(bpf_map__inner_map(outer), size);
+	if (w->p.key_size) {
+		bpf_map__set_value_size(list, size);
+		bpf_map__set_max_entries(list, w->p.num_keys);
+	}
+	return bench_set_const(w, "num_keys", w->p.num_keys);
+}
+
+/* Key number n of the list: spread by a fixed function, the same on both engines; the upper half are those never put in. */
+static void list_key(u8 *key, u32 size, u64 n)
+{
+	u64 x = n * 0x9e3779b97f4a7c15ULL + 0x1234567;
+	u32 i;
+
+	for (i = 0; i < size; i += 8) {
+		x ^= x >> 29;
+		x *= 0xbf58476d1ce4e5b9ULL;
+		memcpy(key + i, &x, size - i < 8 ? size - i : 8);
+	}
+	if (size >= 8)
+		memcpy(key, &n, 4); /* no two the same */
+}
+
+static int fill_batch(int fd, const void *keys, const void *values, u32 n)
+{
+	u32 count = n;
+	LIBBPF_OPTS(bpf_map_batch_opts, o);
+
+	return bpf_map_update_batch(fd, keys, values, &count, &o);
+}
+
+#define BATCH 4096
+
+static int hash_fill(struct bench_worker *w)
+{
+	static u32 values[BATCH];
+	u32 size = w->p.key_size ?: 4, n = w->p.key_size ? w->p.num_keys : FULL, i, j, part;
+	u8 *keys = calloc(BATCH, size), *listed = calloc(BATCH, size);
+	int list = bpf_object__find_map_fd_by_name(w->obj, "list");
+	int fd = bench_inner(w, 0, size, w->inner.max_entries), err = fd < 0 ? fd : 0;
+
+	for (i = 0; i < n && !err; i += part) {
+		part = n - i < BATCH ? n - i : BATCH;
+		for (j = 0; j < part; j++) {
+			u32 index = i + j;
+
+			values[j] = index;
+			if (!w->p.key_size) {
+				memcpy(keys + j * size, &index, 4);
+				continue;
+			}
+			list_key(keys + j * size, size, index);
+			list_key(listed, size, w->p.absent ? index + (u64)n : index);
+			err = bpf_map_update_elem(list, &index, listed, 0);
+			if (err)
+				break;
+		}
+		if (!err)
+			err = fill_batch(fd, keys, values, part);
+	}
+	free(keys);
+	free(listed);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static const char *hash_verify(struct bench_worker *w, u64 runs)
+{
+	if (w->count[0] != runs * LOOPS)
+		return "hits are not what the definition says";
+	if (w->p.absent)
+		return w->count[4] == runs * LOOPS ? NULL : "a key that is not there was found";
+	if (w->count[4])
+		return "a key that is there was not found";
+	return w->count[2] == w->count[3] ? NULL : "the values read do not add up";
+}
+
+/* ---- local-storage-direct ---- */
+
+static int direct_fill(struct bench_worker *w)
+{
+	int err = bench_run(bpf_program__fd(bpf_object__find_program_by_name(w->obj, "touch")));
+
+	return err;
+}
+
+static const char *direct_verify(struct bench_worker *w, u64 runs)
+{
+	if (w->count[0] != runs * LOOPS)
+		return "hits are not what the definition says";
+	return w->count[2] && w->count[2] % (runs * LOOPS) == 0 ? NULL : "the values read do not add up";
+}
+
+/* ---- hashmap-insert, hashmap-full-update, hashmap-lookup ---- */
+
+#define INSERT_ENTRIES 1000000u
+
+static int table_configure(struct bench_worker *w)
+{
+	return bpf_map__set_max_entries(bpf_object__find_map_by_name(w->obj, "table"), w->p.num_keys);
+}
+
+/* Inserts 10,000 new keys; takes them out again once the table is full, off the clock. */
+static int insert_piece(struct bench_worker *w, int fd)
+{
+	int out = bpf_program__fd(bpf_object__find_program_by_name(w->obj, "table_remove"));
+	u64 start, base;
+	int err;
+
+	w->count[5] = w->key_base;
+	start = bench_cpu_ns();
+	err = bench_run(fd);
+	w->piece_ns = bench_cpu_ns() - start;
+	w->key_base += LOOPS;
+	if (err || w->key_base % w->p.num_keys)
+		return err;
+	for (base = w->key_base - w->p.num_keys; base < w->key_base && !err; base += LOOPS) {
+		w->count[5] = base;
+		err = bench_run(out);
+	}
+	return err;
+}
+
+static u64 loops_ops(const struct bench_params *p, u64 runs)
+{
+	return runs * LOOPS;
+}
+
+static const char *no_misses(struct bench_worker *w, u64 runs)
+{
+	return w->count[4] ? "an operation failed" : NULL;
+}
+
+static int full_configure(struct bench_worker *w)
+{
+	return 0; /* 1,000 entries, as it stands */
+}
+
+static int full_fill(struct bench_worker *w)
+{
+	int fd = bpf_object__find_map_fd_by_name(w->obj, "table"), err = 0;
+	u64 value = 1;
+	u32 i;
+
+	for (i = 0; i < 1000 && !err; i++)
+		err = bpf_map_update_elem(fd, &i, &value, 0);
+	return err;
+}
+
+static int full_piece(struct bench_worker *w, int fd)
+{
+	w->count[5] = 1000;
+	return bench_run(fd);
+}
+
+static const char *all_refused(struct bench_worker *w, u64 runs)
+{
+	return w->count[4] == runs * LOOPS ? NULL : "an update of a full map was taken";
+}
+
+static int lookup_fill(struct bench_worker *w)
+{
+	int fd = bpf_object__find_map_fd_by_name(w->obj, "table"), err = 0;
+	u64 value;
+	u32 i;
+
+	for (i = 1; i <= 500 && !err; i++) {
+		value = i;
+		err = bpf_map_update_elem(fd, &i, &value, 0);
+	}
+	return err;
+}
+
+static u64 lookup_ops(const struct bench_params *p, u64 runs)
+{
+	return runs * 1000000;
+}
+
+static const char *lookup_verify(struct bench_worker *w, u64 runs)
+{
+	if (w->count[0] != runs * 1000000)
+		return "a key that is there was not found";
+	return w->count[2] == runs * 2000 * (500 * 501 / 2) ? NULL : "the values read do not add up";
+}
+
+/* ---- what only the user engine can do: runs with another task each time ---- */
+
+#define OWNERS 1000
+
+static struct prog *prog_behind(struct bench_worker *w, int fd, struct obj **ret)
+{
+	struct inlay *inlay = w->engine->inlay;
+
+	return inlay->fds->get(inlay, fd, ret) ? NULL : prog_of(*ret);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * First touch: 1,000 tasks never seen before, each found without storage; then they exit, and what they had is given back, which
+ * the next 1,000 use again. Mean over a batch; p99 from a second pass that looks at the clock around each run.
+ */
+static int create_piece(struct bench_worker *w, int fd)
+{
+	static struct env_task *task[OWNERS];
+	static u64 each[OWNERS];
+	struct env *env = w->engine->inlay->env;
+	bool timed = w->expect++ % 8 == 7, empty = fd == w->empty_fd;
+	struct env_tls saved = env_tls;
+	u64 ctx[12] = { 0 }, start, took = 0;
+	struct obj *obj = NULL;
+	struct prog *prog = prog_behind(w, fd, &obj);
+	u32 i;
+
+	if (!prog)
+		return -EBADF;
+	for (i = 0; i < OWNERS; i++) {
+		task[i] = env_task_create(env, 100000 + i, 100000 + i, "bench");
+		if (!task[i])
+			return -ENOMEM;
+	}
+	env_enter(env, 0, task[0]);
+	if (timed && !empty) {
+		for (i = 0; i < OWNERS; i++) {
+			env_set_current(env, 0, task[i]);
+			start = bench_cpu_ns();
+			prog_run(prog, ctx);
+			each[i] = bench_cpu_ns() - start;
+		}
+		qsort(each, OWNERS, sizeof(*each), by_ns);
+		w->p99_ns = each[OWNERS * 99 / 100];
+		for (i = 0; i < OWNERS; i++)
+			took += each[i];
+	}
+	start = bench_cpu_ns();
+	for (i = 0; i < OWNERS && (!timed || empty); i++) {
+		env_set_current(env, 0, task[i]);
+		if (prog_run(prog, ctx) > 1)
+			break;
+	}
+	took += bench_cpu_ns() - start;
+	if (saved.env)
+		env_tls = saved;
+	else
+		env_leave(env);
+	/* the tasks go; what they had is freed on the clock, as the allocator's refills are */
+	start = bench_cpu_ns();
+	for (i = 0; i < OWNERS; i++)
+		env_task_exit(task[i]);
+	took += bench_cpu_ns() - start;
+	obj_put(obj);
+	w->piece_ns = timed && !empty ? 0 : took;
+	return 0;
+}
+
+static u64 owners_ops(const struct bench_params *p, u64 runs)
+{
+	return runs * OWNERS;
+}
+
+/* 1,000 tasks in rotation, each with its value. */
+static int owners_piece(struct bench_worker *w, int fd)
+{
+	static struct env_task *task[OWNERS];
+	struct env *env = w->engine->inlay->env;
+	struct env_tls saved = env_tls;
+	u64 ctx[12] = { 0 }, start;
+	struct obj *obj = NULL, *touch = NULL;
+	struct prog *prog = prog_behind(w, fd, &obj);
+	struct prog *make = prog_behind(w, bpf_program__fd(bpf_object__find_program_by_name(w->obj, "touch")), &touch);
+	bool first = !task[0];
+	u32 i;
+	int err = prog && make ? 0 : -EBADF;
+
+	for (i = 0; i < OWNERS && first && !err; i++) {
+		task[i] = env_task_create(env, 200000 + i, 200000 + i, "bench");
+		err = task[i] ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
+	env_enter(env, 0, task[0]);
+	for (i = 0; i < OWNERS && first; i++) {
+		env_set_current(env, 0, task[i]);
+		prog_run(make, ctx);
+	}
+	start = bench_cpu_ns();
+	for (i = 0; i < OWNERS && !err; i++) {
+		env_set_current(env, 0, task[i]);
+		err = prog_run(prog, ctx) == 1 ? 0 : -ENOENT;
+	}
+	w->piece_ns = bench_cpu_ns() - start;
+	if (saved.env)
+		env_tls = saved;
+	else
+		env_leave(env);
+	obj_put(obj);
+	obj_put(touch);
+	return err;
+}
+
+/* ---- entry: an empty program entered and left ---- */
+
+static int entry_piece(struct bench_worker *w, int fd)
+{
+	struct obj *obj = NULL;
+	struct prog *prog;
+	struct env_tls saved = env_tls;
+	u64 ctx[12] = { 0 }, start;
+	u32 i;
+
+	if (!w->engine->inlay) {
+		for (i = 0; i < LOOPS; i++)
+			bench_run(fd);
+		return 0;
+	}
+	prog = prog_behind(w, fd, &obj);
+	if (!prog)
+		return -EBADF;
+	env_enter(w->engine->inlay->env, 0, env_task_self(w->engine->inlay->env));
+	start = bench_cpu_ns();
+	for (i = 0; i < LOOPS; i++)
+		prog_run(prog, ctx);
+	w->piece_ns = bench_cpu_ns() - start;
+	if (saved.env)
+		env_tls = saved;
+	else
+		env_leave(w->engine->inlay->env);
+	obj_put(obj);
+	return 0;
+}
+
+/* ---- compute ---- */
+
+static int compute_fill(struct bench_worker *w)
+{
+	struct compute_data *d = bench_global(w, "data");
+
+	if (!d)
+		return -ENOENT;
+	bench_compute_data(d);
+	w->count[5] = 1;
+	return 0;
+}
+
+static u64 compute_ops(const struct bench_params *p, u64 runs)
+{
+	return runs * 100;
+}
+
+#define USER_ONLY "the kernel runs a program with the task that is there: it cannot be given others"
+
+const struct bench_spec bench_specs[] = {
+	{ .name = "local-storage", .object = "storage", .program = "storage_get", .empty = "storage_empty", .storage = true,
+	  .ops = storage_ops, .configure = storage_configure, .fill = storage_fill, .verify = storage_verify },
+	{ .name = "hashmap", .object = "hash", .program = "hash_get", .empty = "hash_empty", .storage = true, .control = true,
+	  .ops = loops_ops, .configure = hash_configure, .fill = hash_fill, .verify = hash_verify },
+	{ .name = "hashmap-keys", .object = "hash", .program = "list_get", .empty = "list_empty", .ops = loops_ops,
+	  .configure = hash_configure, .fill = hash_fill, .verify = hash_verify },
+	{ .name = "local-storage-direct", .object = "direct", .program = "direct_get", .empty = "direct_empty", .storage = true,
+	  .ops = loops_ops, .fill = direct_fill, .verify = direct_verify },
+	{ .name = "local-storage-owners", .object = "direct", .program = "owner_get", .empty = "owner_empty", .storage = true,
+	  .ops = owners_ops, .piece = owners_piece, .user_only = USER_ONLY },
+	{ .name = "local-storage-create", .object = "direct", .program = "touch", .empty = "owner_empty", .storage = true,
+	  .ops = owners_ops, .piece = create_piece, .user_only = USER_ONLY },
+	{ .name = "hashmap-insert", .object = "update", .program = "table_insert", .ops = loops_ops,
+	  .configure = table_configure, .piece = insert_piece, .verify = no_misses },
+	{ .name = "hashmap-lookup", .object = "lookup", .program = "lookup_get", .empty = "lookup_empty", .ops = lookup_ops,
+	  .fill = lookup_fill, .verify = lookup_verify },
+	{ .name = "hashmap-full-update", .object = "update", .program = "table_full", .ops = loops_ops,
+	  .configure = full_configure, .fill = full_fill, .piece = full_piece, .verify = all_refused },
+	{ .name = "entry", .object = "entry", .program = "entry_raw", .ops = loops_ops, .piece = entry_piece },
+	{ .name = "compute", .object = "compute", .ops = compute_ops, .fill = compute_fill },
+	{ 0 },
+};
+
+const struct bench_spec *bench_find(const char *name)
+{
+	const struct bench_spec *s;
+
+	for (s = bench_specs; s->name; s++)
+		if (!strcmp(s->name, name))
+			return s;
+	return NULL;
+}
+
+bool bench_params_at(const struct bench_spec *spec, u32 i, bool quick, struct bench_params *ret)
+{
+	static const u32 maps[] = { 1, 10, 16, 17, 24, 32, 100, 1000 }, keys[] = { 10, 1000, 10000, 100000, 4194304 };
+	static const u32 sizes[] = { 4, 8, 16, 40 };
+	static const char *const sections[] = {
+#define ROW(name, text, pure) #name,
+		COMPUTE_ROWS(ROW)
+#undef ROW
+	};
+
+	*ret = (struct bench_params){ 0 };
+	if (!strcmp(spec->name, "local-storage")) {
+		ret->num_maps = maps[i / 2 % ARRAY_SIZE(maps)];
+		ret->interleaved = i % 2;
+		return i < 2 * ARRAY_SIZE(maps);
+	}
+	if (!strcmp(spec->name, "hashmap")) {
+		ret->num_maps = 1;
+		ret->num_keys = keys[i % ARRAY_SIZE(keys)];
+		return i < ARRAY_SIZE(keys);
+	}
+	if (!strcmp(spec->name, "hashmap-keys")) { /* sizes, there and absent, 100,000 keys */
+		ret->num_maps = 1;
+		ret->num_keys = 100000;
+		ret->key_size = sizes[i / 2 % ARRAY_SIZE(sizes)];
+		ret->absent = i % 2;
+		return i < 2 * ARRAY_SIZE(sizes);
+	}
+	if (!strcmp(spec->name, "compute")) {
+		ret->section = sections[i % ARRAY_SIZE(sections)];
+		return i < ARRAY_SIZE(sections);
+	}
+	if (!strcmp(spec->name, "hashmap-insert"))
+		ret->num_keys = INSERT_ENTRIES; /* a multiple of a run's */
+	return i < 1;
+}
