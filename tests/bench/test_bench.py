@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""inlay bench: rows, JSON, hits as the kernel selftests define them, checksums, wrong usage. Figures are not judged here."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+INLAY = os.environ['INLAY']
+tests = failed = 0
+
+
+def ok(cond, name, *notes):
+    global tests, failed
+    tests += 1
+    failed += not cond
+    print(f'{"" if cond else "not "}ok {tests} - {name}')
+    for note in notes if not cond else ():
+        for line in str(note).splitlines()[:10]:
+            print(f'# {line}')
+
+
+def bench(*args):
+    return subprocess.run([INLAY, 'bench', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=250)
+
+
+QUICK = ('-w', '0.01', '-d', '0.05')
+VARIANTS = {'jit', 'slots', 'linux-inlined', 'linux-slowpath', 'linux-outlined'}
+
+plot = os.path.join(tempfile.mkdtemp(prefix='inlay-bench-'), 'plot.svg')
+p = bench('local-storage', '--json', '--plot', plot, *QUICK)
+ok(p.returncode == 0 and not p.stderr, 'local-storage runs and says nothing on stderr in a pipe', p.stderr)
+out = json.loads(p.stdout)
+rows = out['rows']
+ok(set(out) == {'machine', 'rows'} and {'cpu', 'kernel', 'mitigations'} <= set(out['machine']), 'one object: machine, rows')
+user = [r for r in rows if r['engine'] == 'user']
+want = {(n, o, v) for n in (1, 10, 16, 17, 24, 32, 100, 1000) for o in ('sequential', 'interleaved') for v in VARIANTS}
+ok({(r['params']['num_maps'], r['params']['order'], r['variant']) for r in user} == want and len(user) == len(want),
+   'a row for each number of maps, order and variant')
+# a row has a figure only if its hits, important hits and the sum of all values read are what the definition gives
+ok(all(r['mops'] and r['mops'] > 0 and abs(r['ns_per_op'] * r['mops'] - 1000) < 1 for r in user),
+   'every user row counts the hits of the definition and reads the right values', [r for r in user if not r.get('mops')])
+shares = {(r['params']['num_maps'], r['params']['order']): r['important_mops'] / r['mops'] for r in user if r.get('mops')}
+for key, share in {(1, 'sequential'): 1, (10, 'sequential'): 0.1, (10, 'interleaved'): 5 / 14, (1, 'interleaved'): 1,
+                   (1000, 'interleaved'): 335 / 1334}.items():
+    ok(abs(shares.get(key, -1) - share) < 1e-3, f'important hits of {key[0]} maps, {key[1]}: {share:.4f} of all', shares.get(key))
+kernel = [r for r in rows if r['engine'] == 'kernel']
+if all(r['mops'] is None for r in kernel):
+    ok(all(r['reason'] for r in kernel), 'the kernel engine says why it has no figure')
+else:
+    ok(all(r['mops'] for r in kernel), 'every kernel row counts the hits of the definition', [r for r in kernel if not r['mops']])
+svg = xml.dom.minidom.parse(plot)
+ok(len(svg.getElementsByTagName('polyline')) >= 5, 'the plot is XML and has a line a variant')
+
+p = bench('local-storage-direct', 'local-storage-owners', 'local-storage-create', 'hashmap-insert', 'hashmap-lookup',
+          'hashmap-full-update', 'entry', '--engine', 'user', '--json', *QUICK)
+rows = json.loads(p.stdout)['rows']
+ok(p.returncode == 0 and all(r['mops'] for r in rows) and
+   {r['bench'] for r in rows} == {'local-storage-direct', 'local-storage-owners', 'local-storage-create', 'hashmap-insert',
+                                  'hashmap-lookup', 'hashmap-full-update', 'entry'},
+   'the other benchmarks do their work on the user engine', [r for r in rows if not r['mops']], p.stderr)
+p = bench('local-storage-owners', '--engine', 'kernel', *QUICK)
+ok('n/a: the kernel runs a program with the task that is there' in p.stdout, 'what an engine cannot do is n/a with the reason', p.stdout)
+
+for args, word in ((('nothing',), 'nothing'), (('--engine', 'moon'), 'moon'), (('--variant', 'fast'), 'fast'), (('--trials', '0'), 'trials'),
+                   (('-d', '0'), '')):
+    p = bench(*args)
+    ok(p.returncode == 2 and len(p.stderr.splitlines()) == 1 and word in p.stderr and not p.stdout, f'{" ".join(args)}: usage error',
+       p.returncode, p.stderr)
+print(f'1..{tests}')
+sys.exit(1 if failed else 0)
