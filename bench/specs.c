@@ -112,6 +112,12 @@ static void list_key(u8 *key, u32 size, u64 n)
 	u64 x = n * 0x9e3779b97f4a7c15ULL + 0x1234567;
 	u32 i;
 
+	if (size == 4) { /* odd factor: no two the same */
+		u32 key4 = (u32)n * 2654435761u;
+
+		memcpy(key, &key4, 4);
+		return;
+	}
 	for (i = 0; i < size; i += 8) {
 		x ^= x >> 29;
 		x *= 0xbf58476d1ce4e5b9ULL;
