@@ -19,7 +19,7 @@
 /* What one row varies. */
 struct bench_params {
 	u32 num_maps, num_keys, key_size;
-	bool interleaved, absent;
+	bool interleaved, absent, colliding;
 	const char *section; /* compute: which computation; NULL */
 };
 
@@ -87,6 +87,8 @@ void bench_param_text(const struct bench_row *row, char *buf, size_t n);
 
 /* native.c: compute rows by the C compiler; ns a call, < 0: no such row. want: what it must return for x. */
 double bench_native_ns(const char *section, u64 ns);
+/* What a run of so many calls returns; false: no such row, or its answer is the machine's (calls out). */
+bool bench_native_result(const char *section, u32 calls, u64 *ret);
 struct compute_data;
 void bench_compute_data(struct compute_data *d);
 

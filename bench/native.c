@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The computations of bpf/bench/compute.h as this compiler makes them, and the data they work on. */
 #include <linux/types.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -33,8 +34,9 @@ COMPUTE_ROWS(LOOP)
 static const struct {
 	const char *name;
 	u64 (*loop)(struct compute_data *d, u64 x, u32 n);
+	bool calls; /* what a helper returns goes into the answer */
 } loops[] = {
-#define ROW(name, text, pure) { #name, loop_##name },
+#define ROW(name, text, pure) { #name, loop_##name, !(pure) },
 	COMPUTE_ROWS(ROW)
 };
 
@@ -77,26 +79,54 @@ static u64 cpu_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+static int find_loop(const char *section)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(loops); i++)
+		if (!strcmp(loops[i].name, section))
+			return i;
+	return -1;
+}
+
+bool bench_native_result(const char *section, u32 calls, u64 *ret)
+{
+	static struct compute_data data;
+	int at = find_loop(section);
+
+	if (at < 0 || loops[at].calls)
+		return false;
+	bench_compute_data(&data);
+	*ret = loops[at].loop(&data, 1, calls);
+	return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 double bench_native_ns(const char *section, u64 ns)
 {
 	static struct compute_data data;
-	double best = -1, each;
-	u64 start, x = 1, took;
-	u32 i, n = 1000;
+	static double each[BENCH_SLICES_MAX];
+	int at = find_loop(section);
+	u64 start, x = 1, took, spent;
+	u32 i, n = 0;
 
-	bench_compute_data(&data);
-	for (i = 0; i < ARRAY_SIZE(loops) && strcmp(loops[i].name, section); i++)
-		;
-	if (i == ARRAY_SIZE(loops))
+	if (at < 0)
 		return -1;
-	for (u64 spent = 0; spent < ns; spent += took) {
+	bench_compute_data(&data);
+	for (spent = 0; spent < ns && n < BENCH_SLICES_MAX; spent += took) {
 		start = cpu_ns();
-		x = loops[i].loop(&data, x, n);
+		for (i = 0; i < 10; i++)
+			x = loops[at].loop(&data, x, 1000);
 		took = cpu_ns() - start;
-		each = (double)took / n;
-		if (best < 0 || each < best)
-			best = each;
+		each[n++] = took / 1e4;
 	}
 	__asm__ volatile("" : : "r"(x));
-	return best;
+	qsort(each, n, sizeof(*each), by_value);
+	return n ? each[n / 2] : -1;
 }

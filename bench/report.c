@@ -17,7 +17,7 @@ void bench_param_text(const struct bench_row *row, char *buf, size_t n)
 	if (!strcmp(row->spec->name, "local-storage"))
 		snprintf(buf, n, "num_maps: %u, %s", p->num_maps, p->interleaved ? "interleaved" : "sequential");
 	else if (p->key_size)
-		snprintf(buf, n, "key_size: %u, %s", p->key_size, p->absent ? "absent" : "present");
+		snprintf(buf, n, "key_size: %u, %s", p->key_size, p->absent ? "absent" : p->colliding ? "colliding" : "present");
 	else if (p->section)
 		snprintf(buf, n, "%s", p->section);
 	else if (p->num_keys)
@@ -180,7 +180,8 @@ static void json_params(const struct bench_row *row)
 	if (p->num_keys)
 		printf("%s\"num_keys\":%u", sep, p->num_keys), sep = ",";
 	if (p->key_size)
-		printf("%s\"key_size\":%u,\"absent\":%s", sep, p->key_size, p->absent ? "true" : "false"), sep = ",";
+		printf("%s\"key_size\":%u,\"absent\":%s,\"colliding\":%s", sep, p->key_size, p->absent ? "true" : "false",
+		       p->colliding ? "true" : "false"), sep = ",";
 	if (p->section)
 		printf("%s\"section\":\"%s\"", sep, p->section);
 	printf("}");
@@ -192,6 +193,7 @@ void bench_print_json(const struct bench_row *rows, u32 nr)
 	char cpu[128], line[256] = "";
 	const char *sep = "";
 	FILE *f = fopen("/sys/devices/system/cpu/vulnerabilities/spectre_v2", "re");
+	bool is_void = false;
 	u32 i, j;
 
 	uname(&u);
@@ -207,7 +209,9 @@ void bench_print_json(const struct bench_row *rows, u32 nr)
 	json_text(u.release);
 	printf(",\"mitigations\":");
 	json_text(line);
-	printf("},\"rows\":[");
+	for (i = 0; i < nr; i++)
+		is_void |= rows[i].is_void;
+	printf("},\"void\":%s,\"rows\":[", is_void ? "true" : "false");
 	for (i = 0; i < nr; i++)
 		for (j = 0; j < rows[i].nr; j++) {
 			const struct bench_contender *c = &rows[i].c[j];

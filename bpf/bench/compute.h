@@ -32,6 +32,7 @@ struct compute_data {
 	__u8 text[64];
 	__u8 packet[64][64];	   /* Ethernet, some with a VLAN tag, IPv4, TCP or UDP */
 	__u8 code[32];
+	__u64 zero; /* 0, which no verifier knows: from a known start it would follow every path there is */
 };
 
 #define NO_UNROLL _Pragma("GCC unroll 1")
@@ -126,7 +127,7 @@ static __always_inline __u64 compute_primes(struct compute_data *d, __u64 x)
 
 static __always_inline __u64 compute_parse(struct compute_data *d, __u64 x)
 {
-	__u64 number = 0, letters = 0, other = 0;
+	__u64 number = d->zero, letters = d->zero, other = d->zero;
 
 	NO_UNROLL for (int i = 0; i < 16; i++)
 	{
@@ -196,7 +197,7 @@ static __always_inline __u64 compute_bsearch(struct compute_data *d, __u64 x)
 {
 	NO_UNROLL for (int i = 0; i < 8; i++)
 	{
-		__u32 key = x * 2654435761u, at = 0;
+		__u32 key = x * 2654435761u, at = d->zero;
 
 		NO_UNROLL for (__u32 half = 512; half; half >>= 1) if (d->sorted[(at + half) & 1023] <= key) at += half;
 		x += at + 1;

@@ -34,7 +34,7 @@ p = bench('local-storage', '--json', '--plot', plot, *QUICK)
 ok(p.returncode == 0 and not p.stderr, 'local-storage runs and says nothing on stderr in a pipe', p.stderr)
 out = json.loads(p.stdout)
 rows = out['rows']
-ok(set(out) == {'machine', 'rows'} and {'cpu', 'kernel', 'mitigations'} <= set(out['machine']), 'one object: machine, rows')
+ok(set(out) == {'machine', 'void', 'rows'} and {'cpu', 'kernel', 'mitigations'} <= set(out['machine']), 'one object: machine, void, rows')
 user = [r for r in rows if r['engine'] == 'user']
 want = {(n, o, v) for n in (1, 10, 16, 17, 24, 32, 100, 1000) for o in ('sequential', 'interleaved') for v in VARIANTS}
 ok({(r['params']['num_maps'], r['params']['order'], r['variant']) for r in user} == want and len(user) == len(want),
@@ -61,6 +61,15 @@ ok(p.returncode == 0 and all(r['mops'] for r in rows) and
    {r['bench'] for r in rows} == {'local-storage-direct', 'local-storage-owners', 'local-storage-create', 'hashmap-insert',
                                   'hashmap-lookup', 'hashmap-full-update', 'entry'},
    'the other benchmarks do their work on the user engine', [r for r in rows if not r['mops']], p.stderr)
+p = bench('compute', '--json', *QUICK)
+rows = json.loads(p.stdout)['rows']
+# a figure means: the answer of the same C code by the C compiler
+ok(len({r['params']['section'] for r in rows}) == 12 and all(r['mops'] for r in rows if r['engine'] == 'user'),
+   'twelve computations, each with the answer of the same C code', [r for r in rows if not r['mops']], p.stderr)
+p = bench('hashmap-keys', '--engine', 'user', '--json', *QUICK)
+rows = json.loads(p.stdout)['rows']
+ok(len(rows) == 9 and all(r['mops'] for r in rows) and sum(r['params']['colliding'] for r in rows) == 1,
+   'keys of four sizes, there and absent, and keys made to collide, all found or not as they should be', rows)
 p = bench('local-storage-owners', '--engine', 'kernel', *QUICK)
 ok('n/a: the kernel runs a program with the task that is there' in p.stdout, 'what an engine cannot do is n/a with the reason', p.stdout)
 
