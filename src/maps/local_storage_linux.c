@@ -237,12 +237,25 @@ int map_linux_remove(struct env_owner *owner, struct lstore_map *map)
 
 /* ---- program side ---- */
 
-/* The guard is held. Any error is NULL, a lost race to create too. */
-u64 map_linux_task_create(struct env_owner *owner, struct lstore_map *map, const void *value)
+/* Any error is NULL, a lost race to create too. */
+u64 map_linux_task_miss(u64 task, struct lstore_map *map, const void *value, u64 flags)
 {
 	void *there = NULL;
 
-	return update(owner, map, value, BPF_NOEXIST, &there) ? 0 : (u64)there;
+	if (flags & BPF_LOCAL_STORAGE_GET_F_CREATE && update(env_owner_of((void *)task), map, value, BPF_NOEXIST, &there))
+		there = NULL;
+	linux_tryunlock(LSTORE_TASK);
+	return (u64)there;
+}
+
+struct linux_sdata *map_linux_insert_wait(struct linux_storage *s, struct lstore_map *map, struct linux_elem *e, u8 mask)
+{
+	do
+		map_wait_bit(&s->lock.held);
+	while (__atomic_exchange_n(&s->lock.held, 1, __ATOMIC_ACQUIRE));
+	linux_cache_fill(s, map, e);
+	map_lock_release(&s->lock, mask);
+	return &e->sdata;
 }
 
 u64 map_linux_task_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)

@@ -83,10 +83,22 @@ static inline struct linux_storage *linux_storage_of(const struct env_owner *own
 	return __atomic_load_n((struct linux_storage *const *)&owner->list, __ATOMIC_ACQUIRE);
 }
 
+/* The storage's lock is held. */
+static inline void linux_cache_fill(struct linux_storage *s, struct lstore_map *map, struct linux_elem *e)
+{
+	/* taken out meanwhile it must not be found again */
+	if (e->pprev)
+		__atomic_store_n(&s->cache[map->index], &e->sdata, __ATOMIC_RELEASE);
+}
+
 /* local_storage_linux.c: what the three variants share */
 int map_linux_update(struct env_owner *owner, struct lstore_map *map, const void *value, u64 flags, void **ret_value);
 int map_linux_remove(struct env_owner *owner, struct lstore_map *map);
-u64 map_linux_task_create(struct env_owner *owner, struct lstore_map *map, const void *value);
+/* The end of a task_get that found nothing: creates if flags say so, and gives the guard back. */
+u64 map_linux_task_miss(u64 task, struct lstore_map *map, const void *value, u64 flags);
+/* The insertion into the cache when somebody else has the lock; mask: what map_mask() returned. Returns e's sdata. */
+struct linux_sdata *map_linux_insert_wait(struct linux_storage *s, struct lstore_map *map, struct linux_elem *e, u8 mask)
+	__attribute__((returns_nonnull));
 u64 map_linux_task_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 int map_linux_map_init(struct lstore_map *map);
 void map_linux_map_drain(struct lstore_map *map);

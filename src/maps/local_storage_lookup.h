@@ -27,14 +27,17 @@
 
 #ifdef LS
 
-static LS_INSERT void LS(insert)(struct linux_storage *s, struct lstore_map *map, struct linux_elem *e)
+static LS_INSERT __attribute__((returns_nonnull)) struct linux_sdata *
+LS(insert)(struct linux_storage *s, struct lstore_map *map, struct linux_elem *e)
 {
-	u8 mask = map_lock_take(&s->lock);
+	u8 mask = map_mask();
 
-	/* taken out meanwhile it must not be found again */
-	if (e->pprev)
-		__atomic_store_n(&s->cache[map->index], &e->sdata, __ATOMIC_RELEASE);
+	/* the call that waits is the last thing done: no register has to be kept over it, hits save none */
+	if (unlikely(__atomic_exchange_n(&s->lock.held, 1, __ATOMIC_ACQUIRE)))
+		return map_linux_insert_wait(s, map, e, mask);
+	linux_cache_fill(s, map, e);
 	map_lock_release(&s->lock, mask);
+	return &e->sdata;
 }
 
 static LS_SLOWPATH struct linux_sdata *LS(slowpath)(struct linux_storage *s, struct lstore_map *map, bool cacheit)
@@ -46,7 +49,7 @@ static LS_SLOWPATH struct linux_sdata *LS(slowpath)(struct linux_storage *s, str
 	if (!e)
 		return NULL;
 	if (cacheit)
-		LS(insert)(s, map, e);
+		return LS(insert)(s, map, e);
 	return &e->sdata;
 }
 
@@ -66,29 +69,30 @@ static LS_INLINE struct linux_sdata *LS(owner_lookup)(struct env_owner *owner, s
 	return s ? LS(lookup)(s, map, cacheit) : NULL;
 }
 
-static LS_INLINE u64 LS(get)(struct lstore_map *map, u64 task, u64 value, u64 flags, bool nobusy)
+/* On top of another operation, and what the helper refuses: the guard is not taken. */
+static __attribute__((noinline, cold)) u64 LS(get_unguarded)(struct lstore_map *map, u64 task, u64 flags)
 {
 	struct linux_sdata *sdata;
 
 	if (flags & ~(u64)BPF_LOCAL_STORAGE_GET_F_CREATE || !task)
 		return 0;
-	sdata = LS(owner_lookup)(env_owner_of((void *)task), map, nobusy);
-	if (sdata)
-		return (u64)sdata->value;
-	if (flags & BPF_LOCAL_STORAGE_GET_F_CREATE && nobusy)
-		return map_linux_task_create(env_owner_of((void *)task), map, (void *)value);
-	return 0;
+	sdata = LS(owner_lookup)(env_owner_of((void *)task), map, false);
+	return sdata ? (u64)sdata->value : 0;
 }
 
 /* The helper. */
 static u64 LS(task_get)(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	bool nobusy = linux_trylock(LSTORE_TASK);
-	u64 value = LS(get)(lstore_map_of((struct map *)r1), r2, r3, r4, nobusy);
+	struct lstore_map *map = lstore_map_of((struct map *)r1);
+	struct linux_sdata *sdata;
 
-	if (nobusy)
-		linux_tryunlock(LSTORE_TASK);
-	return value;
+	if (unlikely(r4 & ~(u64)BPF_LOCAL_STORAGE_GET_F_CREATE || !r2 || !linux_trylock(LSTORE_TASK)))
+		return LS(get_unguarded)(map, r2, r4);
+	sdata = LS(owner_lookup)(env_owner_of((void *)r2), map, true);
+	if (unlikely(!sdata))
+		return map_linux_task_miss(r2, map, (void *)r3, r4);
+	linux_tryunlock(LSTORE_TASK);
+	return (u64)sdata->value;
 }
 
 /* bpf(2)'s. */
