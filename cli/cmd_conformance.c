@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * `inlay conformance-plugin`: runs one bare sequence of instructions and prints r0, as runners of public instruction test
- * suites ask it: the program as hex bytes on standard input, its memory as hex bytes in an argument.
+ * suites ask it: the program as hex bytes on standard input, its memory as hex bytes in an argument. Instructions are
+ * counted from 0 in messages, as the caller counts them.
  *
  * No verifier stands before it: a structural check does (rw_assume(): known instructions, targets inside, functions that
  * end), calls of helpers and loads of maps are refused, what faults or does not end in BUDGET_SECONDS is ended with one
@@ -91,6 +92,17 @@ static int refuse_outside(const struct prog *prog)
 	return CLI_OK;
 }
 
+/* The check's reason, a line. It counts the instruction put before the program, too. */
+static int refused(const char *why)
+{
+	int len = (int)strcspn(why, "\n"), n = 0;
+	u32 pc;
+
+	if (sscanf(why, "insn %u: %n", &pc, &n) == 1 && n && n <= len && pc)
+		return cli_fail("refused: insn %u: %.*s", pc - 1, len - n, why + n);
+	return cli_fail("refused: %.*s", len, why);
+}
+
 static void ended(int sig)
 {
 	static const char late[] = "inlay: the program did not end in its budget of 10 seconds\n",
@@ -143,7 +155,7 @@ static int run_bare(const struct cli_globals *g, const struct cli_bytes *program
 	if (!prog->insns)
 		status = cli_fail("out of memory");
 	else if (rw_assume(prog, &log))
-		status = cli_fail("refused: %s", strbuf_str(&log));
+		status = refused(strbuf_str(&log));
 	if (!status)
 		status = refuse_outside(prog);
 	if (!status && (rw_xlate(prog, &log) || exec_prepare_as(prog, g->interp ? EXEC_INTERP : EXEC_JIT, &log)))

@@ -25,6 +25,11 @@ struct gen {
 	u32 nr_uses;
 };
 
+static struct {
+	bool known;
+	s16 real_parent, pid, tgid;
+} task;
+
 enum { FUNC_SUM = 1, FUNC_DEEP, FUNC_CB_STACK, FUNC_CB_VALUE, FUNC_CB_EARLY };
 
 static u64 mix(u64 z)
@@ -158,8 +163,8 @@ static void skip_some(struct gen *g)
 	}
 }
 
-/* An access of any size at off from base, where at least 8 aligned bytes are. */
-static void touch(struct gen *g, u8 base, s16 off)
+/* An access of any size at off from base, where at least 8 aligned bytes are; keep is left as it is. */
+static void touch_but(struct gen *g, u8 base, s16 off, u8 keep)
 {
 	static const u8 sizes[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
 	static const s32 atomics[] = { BPF_ADD, BPF_OR, BPF_AND, BPF_XOR, BPF_ADD | BPF_FETCH, BPF_OR | BPF_FETCH,
@@ -167,7 +172,7 @@ static void touch(struct gen *g, u8 base, s16 off)
 	u32 n = rnd(g, 4);
 	u8 size = sizes[n], r = reg(g);
 
-	while (r == base)
+	while (r == base || r == keep)
 		r = reg(g);
 	if (n < 3)
 		off += (s16)((1 << n) * rnd(g, 8 >> n));
@@ -192,6 +197,11 @@ static void touch(struct gen *g, u8 base, s16 off)
 		put(g, BPF_LDX | BPF_MEM | size, r, base, off, 0);
 		break;
 	}
+}
+
+static void touch(struct gen *g, u8 base, s16 off)
+{
+	touch_but(g, base, off, base);
 }
 
 static void value(struct gen *g)
@@ -314,7 +324,7 @@ static void storage(struct gen *g)
 	if (inner)
 		put(g, BPF_LDX | BPF_MEM | BPF_DW, R1, FP, -80, 0);
 	else
-		map(g, R1, DIFF_STORAGE);
+		map(g, R1, one_in(g, 2) ? DIFF_STORAGE : DIFF_STORAGE_2);
 	if (one_in(g, 5)) {
 		call(g, BPF_FUNC_task_storage_delete);
 		mov(g, R9, R0);
@@ -403,16 +413,107 @@ static void small_loop(struct gen *g)
 	start = g->p->nr;
 	put(g, BPF_ALU64 | BPF_ADD | BPF_X, R8, R5, 0, 0);
 	put(g, BPF_ALU64 | BPF_XOR | BPF_X, R9, R8, 0, 0);
-	touch(g, R7, (s16)(8 * rnd(g, 8)));
+	touch_but(g, R7, (s16)(8 * rnd(g, 8)), R5); /* the counter, or there is no end */
 	set(g, R0, 1);
 	add(g, R5, 0);
 	put(g, BPF_ALU64 | BPF_SUB | BPF_K, R5, 0, 0, 1);
 	put(g, BPF_JMP | BPF_JNE | BPF_K, R5, 0, (s16)(start - g->p->nr - 1), 0);
 }
 
+/*
+ * Loads along parents: the current task is there, its parent may be NULL or stale, and what is found there is stale for
+ * certain. Only numbers go on: addresses are not the same in two engines.
+ */
+static void probe_loads(struct gen *g)
+{
+	u32 hops = 1 + rnd(g, 3);
+
+	if (!task.known) {
+		alu(g);
+		return;
+	}
+	call(g, BPF_FUNC_get_current_task_btf);
+	mov(g, R1, R0);
+	for (u32 i = 0; i < hops; i++)
+		put(g, BPF_LDX | BPF_MEM | BPF_DW, R1, R1, task.real_parent, 0);
+	put(g, BPF_LDX | (one_in(g, 3) ? 0x80 : BPF_MEM) | BPF_W, one_in(g, 2) ? R8 : R9, R1,
+	    one_in(g, 2) ? task.pid : task.tgid, 0);
+	if (one_in(g, 3))
+		put(g, BPF_LDX | BPF_MEM | BPF_W, R1, R1, task.pid, 0); /* into its own base */
+	if (one_in(g, 2))
+		put(g, BPF_LDX | BPF_MEM | BPF_W, R9, R0, task.tgid, 0);
+	refill(g);
+}
+
+/* A loop whose end nobody knows but that has one. */
+static void may_goto(struct gen *g)
+{
+	u32 start, out, spent;
+
+	mov(g, R5, R8);
+	put(g, BPF_ALU64 | BPF_AND | BPF_K, R5, 0, 0, 15);
+	start = put(g, BPF_JMP | 0xe0 /* may_goto */, 0, 0, 0, 0);
+	out = put(g, BPF_JMP | BPF_JEQ | BPF_K, R5, 0, 0, 0);
+	put(g, BPF_ALU64 | BPF_SUB | BPF_K, R5, 0, 0, 1);
+	put(g, BPF_ALU64 | BPF_MUL | BPF_K, R9, 0, 0, 31);
+	put(g, BPF_ALU64 | BPF_XOR | BPF_X, R9, R5, 0, 0);
+	touch_but(g, R7, (s16)(8 * rnd(g, 8)), R5);
+	spent = g->p->nr;
+	put(g, BPF_JMP | BPF_JA, 0, 0, (s16)(start - spent - 1), 0);
+	g->p->insns[start].off = (s16)(g->p->nr - start - 1);
+	g->p->insns[out].off = (s16)(g->p->nr - out - 1);
+	refill(g);
+}
+
+static void tail_call(struct gen *g)
+{
+	if (one_in(g, 2)) {
+		set(g, R3, (s32)rnd(g, 6));
+	} else {
+		mov(g, R3, R8);
+		put(g, BPF_ALU64 | BPF_AND | BPF_K, R3, 0, 0, 7);
+	}
+	mov(g, R1, R6);
+	map(g, R2, DIFF_TAIL);
+	call(g, BPF_FUNC_tail_call);
+	refill(g);
+}
+
+/* Narrow numbers, a 64-bit operation on them, and what a compiler that knows their width may leave out. */
+static void narrow(struct gen *g)
+{
+	static const u8 sizes[] = { BPF_B, BPF_H, BPF_W }, ops[] = { BPF_ADD, BPF_SUB, BPF_MUL, BPF_OR, BPF_XOR, BPF_LSH };
+	u8 d = reg(g), s = reg(g), size = sizes[rnd(g, 3)], op = ops[rnd(g, ARRAY_SIZE(ops))];
+	s32 bits = size == BPF_B ? 8 : size == BPF_H ? 16 : 32;
+
+	put(g, BPF_LDX | BPF_MEM | size, d, R7, (s16)(8 * rnd(g, 8)), 0);
+	if (s != d)
+		put(g, BPF_LDX | BPF_MEM | size, s, R7, (s16)(8 * rnd(g, 8)), 0);
+	if (op == BPF_LSH)
+		put(g, BPF_ALU64 | BPF_LSH | BPF_K, d, 0, 0, (s32)rnd(g, 64));
+	else
+		put(g, BPF_ALU64 | op | BPF_X, d, s, 0, 0);
+	if (one_in(g, 2))
+		put(g, BPF_ALU | BPF_MOV | BPF_X, d, d, 0, 0);
+	else if (one_in(g, 2))
+		put(g, BPF_ALU64 | BPF_AND | BPF_K, d, 0, 0, bits == 32 ? 0x7fffffff : (1 << bits) - 1);
+	else
+		put(g, BPF_ALU | BPF_END | BPF_K, d, 0, 0, max_of(bits, 16));
+}
+
+static void rare(struct gen *g)
+{
+	switch (rnd(g, 7)) {
+	case 5: case 6: narrow(g); break;
+	case 0: case 1: probe_loads(g); break;
+	case 2: case 3: may_goto(g); break;
+	case 4: tail_call(g); break;
+	}
+}
+
 static void statement(struct gen *g)
 {
-	switch (rnd(g, 24)) {
+	switch (rnd(g, 25)) {
 	case 0: case 1: case 2: case 3: case 4: case 5: alu(g); alu(g); break;
 	case 6: case 7: case 8: skip_some(g); break;
 	case 9: case 10: value(g); break;
@@ -426,6 +527,7 @@ static void statement(struct gen *g)
 	case 21: call_func(g); break;
 	case 22: loop_func(g); break;
 	case 23: small_loop(g); break;
+	case 24: rare(g); break;
 	}
 }
 
@@ -518,6 +620,14 @@ static void land(struct gen *g, bool all)
 			g->jumps[kept++] = g->jumps[i];
 	}
 	g->nr_jumps = kept;
+}
+
+void diff_task_layout(s16 real_parent, s16 pid, s16 tgid)
+{
+	task.known = true;
+	task.real_parent = real_parent;
+	task.pid = pid;
+	task.tgid = tgid;
 }
 
 void diff_generate(struct diff_prog *p, u64 seed, u32 skip)

@@ -19,7 +19,9 @@ enum diff_map {
 	DIFF_PHASH,	/* per-CPU hash 8/8 */
 	DIFF_OUTER,	/* array of maps like DIFF_HASH, 4 */
 	DIFF_STORAGE,	/* task storage, 16 */
-	DIFF_STORAGES,	/* array of maps like DIFF_STORAGE, 4 */
+	DIFF_STORAGE_2, /* the same: who mixes up slots finds the other's value */
+	DIFF_STORAGES,	/* array of maps like DIFF_STORAGE, 4: both are in it */
+	DIFF_TAIL,	/* array of programs, 4, every other one there */
 	DIFF_MAPS
 };
 
@@ -33,6 +35,9 @@ struct diff_prog {
 	bool has_callback; /* needs func_info */
 	bool uses_storage;
 };
+
+/* Where a task_struct has these, for loads through tasks; without it no program has such. Before the first program. */
+void diff_task_layout(s16 real_parent, s16 pid, s16 tgid);
 
 /* The program of a seed; statements whose bit is in skip are left out and all else stays as it is. */
 void diff_generate(struct diff_prog *p, u64 seed, u32 skip);

@@ -29,6 +29,9 @@ int rw_xlate(struct prog *prog, struct strbuf *log);
  */
 int rw_lower(struct prog *prog, const struct caps *caps, struct strbuf *log);
 
+/* Only what runs: prog->lowered. The program's own text stays what rw_xlate() left. 0 or -ENOMEM. */
+int rw_lower_run(struct prog *prog, const struct caps *caps);
+
 /* Frees prog->lowered, whose code must be gone; prog->lowered_free points here. */
 void rw_lowered_free(struct prog *prog);
 

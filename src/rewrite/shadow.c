@@ -107,7 +107,7 @@ int rw_xlate(struct prog *prog, struct strbuf *log)
 	return run_stage(BOTH, prog, &no_caps, log);
 }
 
-int rw_lower(struct prog *prog, const struct caps *caps, struct strbuf *log)
+int rw_lower_run(struct prog *prog, const struct caps *caps)
 {
 	struct prog *shadow = split(prog);
 
@@ -127,5 +127,12 @@ int rw_lower(struct prog *prog, const struct caps *caps, struct strbuf *log)
 	rw_lowered_free(prog);
 	prog->lowered = shadow;
 	prog->lowered_free = rw_lowered_free;
-	return run_stage(XLATED, prog, caps, log);
+	return 0;
+}
+
+int rw_lower(struct prog *prog, const struct caps *caps, struct strbuf *log)
+{
+	int err = rw_lower_run(prog, caps);
+
+	return err ? err : run_stage(XLATED, prog, caps ? caps : &no_caps, log);
 }

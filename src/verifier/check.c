@@ -272,10 +272,15 @@ static int one(struct vrf *v)
 	}
 	log_before(v);
 	v->facts[idx].seen = 1;
-	op = isa_check_insn(insn, msg);
-	if (op < 0) {
-		vrf_say(v, "%s\n", msg);
-		return op;
+	op = v->aux[idx].op;
+	if (!v->aux[idx].encoding_ok) {
+		op = isa_check_insn(insn, msg);
+		if (op < 0) {
+			vrf_say(v, "%s\n", msg);
+			return op;
+		}
+		v->aux[idx].op = (s16)op;
+		v->aux[idx].encoding_ok = 1;
 	}
 	err = vrf_step(v, insn, (enum isa_op)op);
 	v->prev_idx = idx;

@@ -10,16 +10,16 @@
 static bool sane_offset(struct vrf *v, const struct vrf_reg *reg, u32 type)
 {
 	s64 smin = reg->range.smin, val = (s64)reg->range.var.value;
-	const char *name = vrf_type_str(v, type);
 
 	if (vrf_tnum_is_const(reg->range.var) && (val >= VRF_MAX_OFF || val <= -VRF_MAX_OFF))
-		vrf_say(v, "math between %s pointer and %lld is not allowed\n", name, (long long)val);
+		vrf_say(v, "math between %s pointer and %lld is not allowed\n", vrf_type_str(v, type), (long long)val);
 	else if (reg->type != SCALAR_VALUE && (reg->off >= VRF_MAX_OFF || reg->off <= -VRF_MAX_OFF))
-		vrf_say(v, "%s pointer offset %d is not allowed\n", name, reg->off);
+		vrf_say(v, "%s pointer offset %d is not allowed\n", vrf_type_str(v, type), reg->off);
 	else if (smin == S64_MIN)
-		vrf_say(v, "math between %s pointer and register with unbounded min value is not allowed\n", name);
+		vrf_say(v, "math between %s pointer and register with unbounded min value is not allowed\n",
+			vrf_type_str(v, type));
 	else if (smin >= VRF_MAX_OFF || smin <= -VRF_MAX_OFF)
-		vrf_say(v, "value %lld makes %s pointer be out of bounds\n", (long long)smin, name);
+		vrf_say(v, "value %lld makes %s pointer be out of bounds\n", (long long)smin, vrf_type_str(v, type));
 	else
 		return true;
 	return false;

@@ -171,8 +171,22 @@ static void tnum_from_bounds(struct vrf_range *r)
 	r->var = vrf_tnum_set_low32(r->var, low);
 }
 
+/* One number, or any: no view can tell another anything, and these are what most numbers are. */
+static bool nothing_to_learn(const struct vrf_range *r)
+{
+	u64 x = r->var.value;
+
+	if (!r->var.mask)
+		return r->umin == x && r->umax == x && (u64)r->smin == x && (u64)r->smax == x && r->umin32 == (u32)x &&
+		       r->umax32 == (u32)x && (u32)r->smin32 == (u32)x && (u32)r->smax32 == (u32)x;
+	return r->var.mask == U64_MAX && !r->umin && r->umax == U64_MAX && r->smin == S64_MIN && r->smax == S64_MAX &&
+	       !r->umin32 && r->umax32 == U32_MAX && r->smin32 == S32_MIN && r->smax32 == S32_MAX;
+}
+
 void vrf_range_sync(struct vrf_range *r)
 {
+	if (nothing_to_learn(r))
+		return;
 	bounds_from_tnum(r);
 	for (int i = 0; i < 3; i++) {
 		deduce_32(r);

@@ -17,12 +17,67 @@ static void *vrf_alloc(struct vrf *v, size_t size)
 	return p;
 }
 
+/* The same, but what it holds is about to be written. */
+static void *vrf_alloc_raw(struct vrf *v, size_t size)
+{
+	void *p;
+
+	if (v->mem + size > VRF_MAX_MEM)
+		return NULL;
+	p = malloc(size);
+	if (p)
+		v->mem += size;
+	return p;
+}
+
 static void vrf_free(struct vrf *v, void *p, size_t size)
 {
 	if (!p)
 		return;
 	v->mem -= size;
 	free(p);
+}
+
+/*
+ * Frames and states come and go with every branch, and all of a kind have one size: those given back are kept. Only so
+ * many can lie there as were in use at once.
+ */
+static void *take(struct vrf *v, struct vrf_spare **spares, size_t size)
+{
+	struct vrf_spare *p = *spares;
+
+	if (!p)
+		return vrf_alloc_raw(v, size);
+	if (v->mem + size > VRF_MAX_MEM)
+		return NULL;
+	v->mem += size;
+	*spares = p->next;
+	return p;
+}
+
+static void give(struct vrf *v, struct vrf_spare **spares, void *mem, size_t size)
+{
+	struct vrf_spare *p = mem;
+
+	v->mem -= size;
+	p->next = *spares;
+	*spares = p;
+}
+
+static void free_list(struct vrf_spare **spares)
+{
+	struct vrf_spare *p;
+
+	while ((p = *spares)) {
+		*spares = p->next;
+		free(p);
+	}
+}
+
+void vrf_spare_free(struct vrf *v)
+{
+	free_list(&v->spare_funcs);
+	free_list(&v->spare_states);
 }
 
 /* ---- registers ---- */
@@ -63,10 +118,11 @@ void vrf_reg_type(struct vrf_reg *reg, u32 type)
 
 struct vrf_func *vrf_func_new(struct vrf *v, u32 callsite, u32 frameno, u32 subprog)
 {
-	struct vrf_func *f = vrf_alloc(v, sizeof(*f));
+	struct vrf_func *f = take(v, &v->spare_funcs, sizeof(*f));
 
 	if (!f)
 		return NULL;
+	memset(f, 0, sizeof(*f));
 	f->callsite = callsite;
 	f->frameno = frameno;
 	f->subprog = subprog;
@@ -84,7 +140,7 @@ void vrf_func_free(struct vrf *v, struct vrf_func *f)
 	if (!f)
 		return;
 	vrf_free(v, f->slots, f->cap_slots * sizeof(*f->slots));
-	vrf_free(v, f, sizeof(*f));
+	give(v, &v->spare_funcs, f, sizeof(*f));
 }
 
 int vrf_grow_stack(struct vrf *v, struct vrf_func *f, u32 slots)
@@ -114,7 +170,7 @@ int vrf_grow_stack(struct vrf *v, struct vrf_func *f, u32 slots)
 
 static struct vrf_func *vrf_func_copy(struct vrf *v, const struct vrf_func *src)
 {
-	struct vrf_func *f = vrf_alloc(v, sizeof(*f));
+	struct vrf_func *f = take(v, &v->spare_funcs, sizeof(*f));
 
 	if (!f)
 		return NULL;
@@ -123,9 +179,9 @@ static struct vrf_func *vrf_func_copy(struct vrf *v, const struct vrf_func *src)
 	f->cap_slots = 0;
 	if (!src->nr_slots)
 		return f;
-	f->slots = vrf_alloc(v, src->nr_slots * sizeof(*f->slots));
+	f->slots = vrf_alloc_raw(v, src->nr_slots * sizeof(*f->slots));
 	if (!f->slots) {
-		vrf_free(v, f, sizeof(*f));
+		give(v, &v->spare_funcs, f, sizeof(*f));
 		return NULL;
 	}
 	f->cap_slots = src->nr_slots;
@@ -137,9 +193,10 @@ static struct vrf_func *vrf_func_copy(struct vrf *v, const struct vrf_func *src)
 
 struct vrf_state *vrf_state_new(struct vrf *v)
 {
-	struct vrf_state *st = vrf_alloc(v, sizeof(*st));
+	struct vrf_state *st = take(v, &v->spare_states, sizeof(*st));
 
 	if (st) {
+		memset(st, 0, sizeof(*st));
 		st->refcnt = 1;
 		st->branches = 1;
 	}
@@ -160,7 +217,7 @@ static void vrf_state_free(struct vrf *v, struct vrf_state *st)
 		vrf_state_put(v, b->target);
 		vrf_free(v, b, sizeof(*b));
 	}
-	vrf_free(v, st, sizeof(*st));
+	give(v, &v->spare_states, st, sizeof(*st));
 }
 
 void vrf_state_put(struct vrf *v, struct vrf_state *st)
@@ -175,7 +232,7 @@ void vrf_state_put(struct vrf *v, struct vrf_state *st)
 
 struct vrf_state *vrf_state_copy(struct vrf *v, const struct vrf_state *src)
 {
-	struct vrf_state *st = vrf_alloc(v, sizeof(*st));
+	struct vrf_state *st = take(v, &v->spare_states, sizeof(*st));
 
 	if (!st)
 		return NULL;

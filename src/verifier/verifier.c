@@ -248,6 +248,7 @@ int vrf_check(struct prog *prog, const struct vrf_opts *opts, struct vrf_stats *
 out:
 	for (u32 i = 0; i < v->nr_maps; i++)
 		obj_put(&v->maps[i]->obj);
+	vrf_spare_free(v);
 	free(v->facts);
 	free(v->aux);
 	free(v->seen);

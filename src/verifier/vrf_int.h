@@ -156,6 +156,7 @@ struct vrf_insn {
 	u8 calls_callback : 1;
 	u8 cfg_explored : 1;
 	u8 jump_target : 1;
+	u8 encoding_ok : 1; /* looked at when first reached; op is right */
 	u8 fastcall_pattern : 1; /* facts of the same names, while they may still be cancelled */
 	u8 fastcall_spills;
 	u32 ptr_type; /* register type the first path used here: engines need one meaning */
@@ -172,6 +173,11 @@ struct vrf_sub {
 	u32 fastcall_depth;
 	s32 func_info;
 	const char *name;
+};
+
+/* A frame or state that is not in use. */
+struct vrf_spare {
+	struct vrf_spare *next;
 };
 
 struct vrf_idmap {
@@ -209,6 +215,7 @@ struct vrf {
 	struct vrf_hist *cur_hist; /* entry of the current instruction, made on demand */
 	u32 nr_states; /* in the lists */
 	struct vrf_idmap idmap;
+	struct vrf_spare *spare_funcs, *spare_states; /* given back, for the next ones; not in mem */
 	struct vrf_reg any_number;
 	u32 subprog_entry; /* the function being judged: 0 or a global one */
 
@@ -261,6 +268,7 @@ struct vrf_state *vrf_state_copy(struct vrf *v, const struct vrf_state *st); /* 
 void vrf_state_put(struct vrf *v, struct vrf_state *st);
 struct vrf_func *vrf_func_new(struct vrf *v, u32 callsite, u32 frameno, u32 subprog);
 void vrf_func_free(struct vrf *v, struct vrf_func *f);
+void vrf_spare_free(struct vrf *v);
 int vrf_grow_stack(struct vrf *v, struct vrf_func *f, u32 slots);
 /* Queues a copy of the current state to go on at insn_idx. NULL: no memory or too many (reported). */
 struct vrf_state *vrf_push(struct vrf *v, u32 insn_idx, u32 prev_idx);

@@ -84,6 +84,8 @@ static bool take_head(struct bpft_case *c, const char *line, char *section)
 		return (c->prog_type = type_by_name(rest)) != 0;
 	if (!strcmp(word, "runs"))
 		return (c->runs = strtoul(rest, NULL, 0)) != 0;
+	if (!strcmp(word, "types"))
+		return c->types = true;
 	if (!strcmp(word, "log"))
 		return *rest && (c->log = strdup(rest));
 	if (!strcmp(word, "result"))

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "btf/btf.h"
 #include "case.h"
 #include "env/env.h"
 #include "inlay/inlay.h"
@@ -364,12 +365,34 @@ static bool find_functions(struct runner *r, struct isa_code *code, u8 *starts)
 	return any;
 }
 
+/* "{task_struct.pid}": offsets of fields, which differ from machine to machine. */
+static void expand_fields(struct runner *r, const char *text, struct strbuf *out)
+{
+	char type[64], field[64];
+	const char *open;
+	u32 off;
+	int n;
+
+	while ((open = strchr(text, '{'))) {
+		strbuf_add(out, text, open - text);
+		n = 0;
+		if (sscanf(open, "{%63[^.}].%63[^}]}%n", type, field, &n) != 2 || !n ||
+		    btf_find_field_offset(r->in->vmlinux, type, field, &off, NULL)) {
+			wrong_case(r, "no field", open, 0);
+			return;
+		}
+		strbuf_printf(out, "%u", off);
+		text = open + n;
+	}
+	strbuf_puts(out, text);
+}
+
 static long load_prog(struct runner *r, const struct case_prog *p)
 {
 	const struct isa_symbols syms = { r, symbol, callee };
 	struct bpf_func_info info[16];
 	union bpf_attr a = { .prog_type = r->c->prog_type };
-	struct strbuf err = STRBUF_INIT;
+	struct strbuf err = STRBUF_INIT, text = STRBUF_INIT;
 	struct isa_code code = { 0 };
 	char *log = calloc(1, LOG_SIZE), name[16];
 	struct types b;
@@ -378,9 +401,12 @@ static long load_prog(struct runner *r, const struct case_prog *p)
 	long fd, btf = -1;
 
 	r->nr_func = 0;
-	if (isa_assemble(p->text, &syms, &code, &err)) {
-		snprintf(r->ret->why, sizeof(r->ret->why), "assembler: %.140s", strbuf_str(&err));
+	expand_fields(r, p->text, &text);
+	if (isa_assemble(strbuf_str(&text), &syms, &code, &err)) {
+		if (!r->ret->why[0])
+			snprintf(r->ret->why, sizeof(r->ret->why), "assembler: %.140s", strbuf_str(&err));
 		strbuf_fini(&err);
+		strbuf_fini(&text);
 		free(log);
 		return -EINVAL;
 	}
@@ -391,7 +417,7 @@ static long load_prog(struct runner *r, const struct case_prog *p)
 	a.log_buf = U64(log);
 	a.log_size = LOG_SIZE;
 	a.log_level = 1;
-	if (find_functions(r, &code, starts)) {
+	if (find_functions(r, &code, starts) || r->c->types) {
 		begin_types(&b);
 		add_type(&b, "", BTF_KIND_FUNC_PROTO << 24, 1);
 		for (u32 pc = 0; pc < code.len && nr < ARRAY_SIZE(info); pc++) {
@@ -417,6 +443,7 @@ static long load_prog(struct runner *r, const struct case_prog *p)
 	free(log);
 	isa_code_fini(&code);
 	strbuf_fini(&err);
+	strbuf_fini(&text);
 	return fd;
 }
 
