@@ -18,9 +18,10 @@
 
 /* What one row varies. */
 struct bench_params {
-	u32 num_maps, num_keys, key_size;
+	u32 num_maps, num_keys, key_size, num_threads, num_insns;
 	bool interleaved, absent, colliding;
-	const char *section; /* compute: which computation; NULL */
+	const char *section; /* compute, threads, memory: which; NULL */
+	const char *file;    /* --obj: section is its program, NULL the only one */
 };
 
 struct bench_worker; /* worker.c: one loaded object */
@@ -28,7 +29,10 @@ struct bench_worker; /* worker.c: one loaded object */
 struct bench_spec {
 	const char *name;
 	const char *object;   /* bench_obj_<object> */
-	const char *program;  /* NULL: compute_<section>_run */
+	const char *program;  /* NULL: by section, or no object */
+	/* the object and the program of a section, where they are not the spec's */
+	const char *(*choose)(const struct bench_params *p, char *program, size_t size);
+	const char *kernel_object, *kernel_program; /* on the kernel engine, if others; no empty body then */
 	const char *empty;    /* the same without the work; NULL: there is none */
 	bool storage;	      /* its figure depends on the storage variant */
 	bool control;	      /* the hash control: must not move between variants */
@@ -41,11 +45,13 @@ struct bench_spec {
 	int (*piece)(struct bench_worker *w, int prog_fd);
 	/* hits, sums after runs: NULL or what is wrong */
 	const char *(*verify)(struct bench_worker *w, u64 runs);
+	bool native;	       /* also as the C compiler makes it */
+	bool bytes;	       /* a figure is bytes an element, not ns */
 	const char *user_only; /* reason why the kernel engine has no figure; NULL: it has */
 };
 
 struct bench_contender {
-	const char *engine, *variant; /* "user", "kernel"; variant NULL: none */
+	const char *engine, *variant; /* "user", "kernel", "native" (no engine: the C compiler's code); variant NULL: none */
 	const char *why_not;	      /* no figure, and why */
 	double ns, empty_ns;	      /* an operation; empty_ns < 0: none */
 	double spread;		      /* half the distance of the quartiles of ns */
@@ -71,7 +77,7 @@ struct bench_opts {
 	const char *plot;
 };
 
-extern const struct bench_spec bench_specs[];
+extern const struct bench_spec bench_specs[], bench_spec_object;
 const struct bench_spec *bench_find(const char *name);
 /* The i-th row of a benchmark; false: there are no more. */
 bool bench_params_at(const struct bench_spec *spec, u32 i, bool quick, struct bench_params *ret);
@@ -83,10 +89,13 @@ int bench_measure(const struct cli_globals *g, const struct bench_opts *o, struc
 void bench_print_text(const struct bench_row *rows, u32 nr);
 void bench_print_json(const struct bench_row *rows, u32 nr);
 int bench_plot(const char *path, const struct bench_row *rows, u32 nr);
+/* compare.c: two files of --json, row by row. 0, or -errno with a line in err. */
+struct strbuf;
+int bench_compare(const char *before, const char *after, struct strbuf *err);
 void bench_param_text(const struct bench_row *row, char *buf, size_t n);
 
-/* native.c: compute rows by the C compiler; ns a call, < 0: no such row. want: what it must return for x. */
-double bench_native_ns(const char *section, u64 ns);
+/* native.c: compute rows by the C compiler. So many calls of one; false: no such row. */
+bool bench_native_run(const char *section, u32 calls);
 /* What a run of so many calls returns; false: no such row, or its answer is the machine's (calls out). */
 bool bench_native_result(const char *section, u32 calls, u64 *ret);
 struct compute_data;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The computations of bpf/bench/compute.h as this compiler makes them, and the data they work on. */
 #include <linux/types.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/bench.h"
 
@@ -71,14 +69,6 @@ void bench_compute_data(struct compute_data *d)
 	}
 }
 
-static u64 cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 static int find_loop(const char *section)
 {
 	u32 i;
@@ -101,32 +91,18 @@ bool bench_native_result(const char *section, u32 calls, u64 *ret)
 	return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double bench_native_ns(const char *section, u64 ns)
+bool bench_native_run(const char *section, u32 calls)
 {
 	static struct compute_data data;
-	static double each[BENCH_SLICES_MAX];
+	static u64 x;
 	int at = find_loop(section);
-	u64 start, x = 1, took, spent;
-	u32 i, n = 0;
 
 	if (at < 0)
-		return -1;
-	bench_compute_data(&data);
-	for (spent = 0; spent < ns && n < BENCH_SLICES_MAX; spent += took) {
-		start = cpu_ns();
-		for (i = 0; i < 10; i++)
-			x = loops[at].loop(&data, x, 1000);
-		took = cpu_ns() - start;
-		each[n++] = took / 1e4;
+		return false;
+	if (!x) {
+		bench_compute_data(&data);
+		x = 1;
 	}
-	__asm__ volatile("" : : "r"(x));
-	qsort(each, n, sizeof(*each), by_value);
-	return n ? each[n / 2] : -1;
+	x = loops[at].loop(&data, x, calls) | 1;
+	return true;
 }

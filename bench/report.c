@@ -18,6 +18,10 @@ void bench_param_text(const struct bench_row *row, char *buf, size_t n)
 		snprintf(buf, n, "num_maps: %u, %s", p->num_maps, p->interleaved ? "interleaved" : "sequential");
 	else if (p->key_size)
 		snprintf(buf, n, "key_size: %u, %s", p->key_size, p->absent ? "absent" : p->colliding ? "colliding" : "present");
+	else if (p->num_threads)
+		snprintf(buf, n, "%s, threads: %u", p->section, p->num_threads);
+	else if (p->num_insns)
+		snprintf(buf, n, p->num_insns > 2 ? "an instruction of %u" : "a program of %u", p->num_insns);
 	else if (p->section)
 		snprintf(buf, n, "%s", p->section);
 	else if (p->num_keys)
@@ -61,13 +65,20 @@ static void print_row(const struct bench_row *row)
 
 	bench_param_text(row, text, sizeof(text));
 	printf("| + %s%s\n", text[0] ? text : "one row", row->is_void ? "   (void: the control moved by more than 2 % between variants)" : "");
-	printf("| :   %-28s %14s %12s %12s %12s\n", "", "hits/s", "ns/op", "ns empty", "net ns");
+	if (row->spec->bytes)
+		printf("| :   %-28s %14s\n", "", "bytes");
+	else
+		printf("| :   %-28s %14s %12s %12s %12s\n", "", "hits/s", "ns/op", "ns empty", "net ns");
 	for (i = 0; i < row->nr; i++) {
 		const struct bench_contender *c = &row->c[i];
 
 		name_of(c, name, sizeof(name));
 		if (c->why_not) {
 			printf("|   +- %-27s n/a: %s\n", name, c->why_not);
+			continue;
+		}
+		if (row->spec->bytes) {
+			printf("|   +- %-27s %9.1f B\n", name, c->ns);
 			continue;
 		}
 		diff[0] = '\0';
@@ -134,6 +145,8 @@ void bench_print_text(const struct bench_row *rows, u32 nr)
 				geomean(rows, nr, at, pairs[p][0], pairs[p][1], pairs[p][2], pairs[p][3]);
 			if (!rows[i].spec->storage)
 				geomean(rows, nr, at, "kernel", NULL, "user", NULL);
+			if (rows[i].spec->native)
+				geomean(rows, nr, at, "native", NULL, "user", NULL);
 			printf("+----\n\n");
 		}
 	}
@@ -182,8 +195,18 @@ static void json_params(const struct bench_row *row)
 	if (p->key_size)
 		printf("%s\"key_size\":%u,\"absent\":%s,\"colliding\":%s", sep, p->key_size, p->absent ? "true" : "false",
 		       p->colliding ? "true" : "false"), sep = ",";
-	if (p->section)
-		printf("%s\"section\":\"%s\"", sep, p->section);
+	if (p->num_threads)
+		printf("%s\"num_threads\":%u", sep, p->num_threads), sep = ",";
+	if (p->num_insns)
+		printf("%s\"num_insns\":%u", sep, p->num_insns), sep = ",";
+	if (p->section) {
+		printf("%s\"section\":", sep), sep = ",";
+		json_text(p->section);
+	}
+	if (p->file) {
+		printf("%s\"file\":", sep);
+		json_text(p->file);
+	}
 	printf("}");
 }
 
@@ -228,6 +251,10 @@ void bench_print_json(const struct bench_row *rows, u32 nr)
 				printf(",\"mops\":null,\"ns_per_op\":null,\"reason\":");
 				json_text(c->why_not);
 				printf("}");
+				continue;
+			}
+			if (rows[i].spec->bytes) {
+				printf(",\"mops\":null,\"ns_per_op\":null,\"bytes_per_element\":%.1f}", c->ns);
 				continue;
 			}
 			printf(",\"mops\":%.4f,\"mops_stddev\":%.4f,\"ns_per_op\":%.4f,\"ns_spread\":%.4f", c->mops, c->mops_stddev, c->ns,

@@ -324,81 +324,11 @@ static const char *lookup_verify(struct bench_worker *w, u64 runs)
 
 #define OWNERS 1000
 
-static struct prog *prog_behind(struct bench_worker *w, int fd, struct obj **ret)
+struct prog *bench_prog(struct bench_worker *w, int fd, struct obj **ret)
 {
 	struct inlay *inlay = w->engine->inlay;
 
 	return inlay->fds->get(inlay, fd, ret) ? NULL : prog_of(*ret);
-}
-
-static int by_ns(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * 1,000 tasks never seen before, each found without storage; then they exit, and what they had is given back, which the next
- * 1,000 use again. Nanoseconds for both, making the tasks excepted; each: where to put the time of each run, or NULL.
- */
-static int create_batch(struct env *env, struct prog *prog, u64 *each, u64 *ret_ns)
-{
-	static struct env_task *task[OWNERS];
-	u64 ctx[12] = { 0 }, start;
-	u32 i;
-
-	for (i = 0; i < OWNERS; i++) {
-		task[i] = env_task_create(env, 100000 + i, 100000 + i, "bench");
-		if (!task[i])
-			return -ENOMEM;
-	}
-	start = bench_cpu_ns();
-	for (i = 0; i < OWNERS; i++) {
-		u64 t0 = each ? bench_cpu_ns() : 0;
-
-		env_set_current(env, 0, task[i]);
-		prog_run(prog, ctx);
-		if (each)
-			each[i] = bench_cpu_ns() - t0;
-	}
-	*ret_ns = bench_cpu_ns() - start;
-	env_set_current(env, 0, env_idle_task(env, 0));
-	start = bench_cpu_ns();
-	for (i = 0; i < OWNERS; i++)
-		env_task_exit(task[i]);
-	*ret_ns += bench_cpu_ns() - start;
-	return 0;
-}
-
-/* First touch. Every eighth time a batch more looks at the clock around each run, for the p99. */
-static int create_piece(struct bench_worker *w, int fd)
-{
-	static u64 each[OWNERS];
-	struct env *env = w->engine->inlay->env;
-	struct env_tls saved = env_tls;
-	struct obj *obj = NULL;
-	struct prog *prog = prog_behind(w, fd, &obj);
-	u64 ns = 0;
-	int err = 0;
-
-	if (!prog)
-		return -EBADF;
-	env_enter(env, 0, env_idle_task(env, 0));
-	if (fd == w->prog_fd && w->expect++ % 8 == 7) {
-		err = create_batch(env, prog, each, &ns);
-		qsort(each, OWNERS, sizeof(*each), by_ns);
-		w->p99_ns = each[OWNERS * 99 / 100];
-	}
-	if (!err)
-		err = create_batch(env, prog, NULL, &ns);
-	w->piece_ns = ns;
-	if (saved.env)
-		env_tls = saved;
-	else
-		env_leave(env);
-	obj_put(obj);
-	return err;
 }
 
 static u64 owners_ops(const struct bench_params *p, u64 runs)
@@ -414,8 +344,8 @@ static int owners_piece(struct bench_worker *w, int fd)
 	struct env_tls saved = env_tls;
 	u64 ctx[12] = { 0 }, start;
 	struct obj *obj = NULL, *touch = NULL;
-	struct prog *prog = prog_behind(w, fd, &obj);
-	struct prog *make = prog_behind(w, bpf_program__fd(bpf_object__find_program_by_name(w->obj, "touch")), &touch);
+	struct prog *prog = bench_prog(w, fd, &obj);
+	struct prog *make = bench_prog(w, bpf_program__fd(bpf_object__find_program_by_name(w->obj, "touch")), &touch);
 	bool first = !task[0];
 	u32 i;
 	int err = prog && make ? 0 : -EBADF;
@@ -448,6 +378,8 @@ static int owners_piece(struct bench_worker *w, int fd)
 
 /* ---- entry: an empty program entered and left ---- */
 
+#define ENTRY_RUNS 1000000
+
 static int entry_piece(struct bench_worker *w, int fd)
 {
 	struct obj *obj = NULL;
@@ -456,12 +388,15 @@ static int entry_piece(struct bench_worker *w, int fd)
 	u64 ctx[12] = { 0 }, start;
 	u32 i;
 
-	if (!w->engine->inlay) {
-		for (i = 0; i < LOOPS; i++)
-			bench_run(fd);
-		return 0;
+	if (!w->engine->inlay) { /* entered over and over by the kernel; a raw_tp it would not */
+		char packet[64] = { 0 };
+		LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet, .data_size_in = sizeof(packet), .repeat = ENTRY_RUNS);
+
+		w->piece_ops = ENTRY_RUNS;
+		return bpf_prog_test_run_opts(fd, &t);
 	}
-	prog = prog_behind(w, fd, &obj);
+	w->piece_ops = LOOPS;
+	prog = bench_prog(w, fd, &obj);
 	if (!prog)
 		return -EBADF;
 	env_enter(w->engine->inlay->env, 0, env_task_self(w->engine->inlay->env));
@@ -499,6 +434,12 @@ static const char *compute_verify(struct bench_worker *w, u64 runs)
 											  "not the answer of the same C code";
 }
 
+static const char *compute_choose(const struct bench_params *p, char *program, size_t size)
+{
+	snprintf(program, size, "compute_%s_run", p->section);
+	return "compute";
+}
+
 static int compute_configure(struct bench_worker *w)
 {
 	return bench_set_const(w, "rounds", LOOPS);
@@ -518,18 +459,29 @@ const struct bench_spec bench_specs[] = {
 	{ .name = "local-storage-owners", .object = "direct", .program = "owner_get", .empty = "owner_empty", .storage = true,
 	  .ops = owners_ops, .piece = owners_piece, .user_only = USER_ONLY },
 	{ .name = "local-storage-create", .object = "direct", .program = "touch", .empty = "owner_empty", .storage = true,
-	  .ops = owners_ops, .piece = create_piece, .user_only = USER_ONLY },
+	  .kernel_object = "born", .kernel_program = "born", .ops = bench_create_ops, .configure = bench_create_configure,
+	  .fill = bench_create_fill, .piece = bench_create_piece, .verify = bench_create_verify },
 	{ .name = "hashmap-insert", .object = "update", .program = "table_insert", .ops = loops_ops,
 	  .configure = table_configure, .piece = insert_piece, .verify = no_misses },
 	{ .name = "hashmap-lookup", .object = "lookup", .program = "lookup_get", .empty = "lookup_empty", .ops = lookup_ops,
 	  .fill = lookup_fill, .verify = lookup_verify },
 	{ .name = "hashmap-full-update", .object = "update", .program = "table_full", .ops = loops_ops,
 	  .configure = full_configure, .fill = full_fill, .piece = full_piece, .verify = all_refused },
-	{ .name = "entry", .object = "entry", .program = "entry_raw", .ops = loops_ops, .piece = entry_piece },
-	{ .name = "compute", .object = "compute", .ops = loops_ops, .configure = compute_configure, .fill = compute_fill,
+	{ .name = "entry", .object = "entry", .program = "entry_raw", .kernel_program = "entry_socket", .piece = entry_piece },
+	{ .name = "compute", .object = "compute", .choose = compute_choose, .native = true, .ops = loops_ops, .configure = compute_configure, .fill = compute_fill,
 	  .verify = compute_verify },
+	{ .name = "compile", .choose = bench_compile_choose, .ops = bench_compile_ops, .fill = bench_compile_fill,
+	  .piece = bench_compile_piece, .user_only = "the kernel compiles as a part of loading, which cannot be timed alone" },
+	{ .name = "threads", .choose = bench_threads_choose, .ops = bench_threads_ops, .configure = bench_threads_configure,
+	  .fill = bench_threads_fill, .piece = bench_threads_piece, .verify = bench_threads_verify },
+	{ .name = "memory", .choose = bench_memory_choose, .bytes = true, .ops = bench_memory_ops,
+	  .configure = bench_memory_configure, .fill = bench_memory_fill, .piece = bench_memory_piece,
+	  .user_only = "what an element takes is hidden in the kernel's slabs" },
 	{ 0 },
 };
+
+/* --obj: a program of a file, run over and over */
+const struct bench_spec bench_spec_object = { .name = "object", .piece = bench_object_piece };
 
 const struct bench_spec *bench_find(const char *name)
 {
@@ -544,7 +496,9 @@ const struct bench_spec *bench_find(const char *name)
 bool bench_params_at(const struct bench_spec *spec, u32 i, bool quick, struct bench_params *ret)
 {
 	static const u32 maps[] = { 1, 10, 16, 17, 24, 32, 100, 1000 }, keys[] = { 10, 1000, 10000, 100000, 4194304 };
-	static const u32 sizes[] = { 4, 8, 16, 40 };
+	static const u32 sizes[] = { 4, 8, 16, 40 }, insns[] = { 2, 100, 1000, 10000 };
+	static const char *const shared[] = { "empty", "storage", "lookup", "update" };
+	static const char *const kept[] = { "storage-first", "storage-more", "storage-beyond-16", "hash", "hash-noprealloc" };
 	static const char *const sections[] = {
 #define ROW(name, text, pure) #name,
 		COMPUTE_ROWS(ROW)
@@ -573,6 +527,19 @@ bool bench_params_at(const struct bench_spec *spec, u32 i, bool quick, struct be
 	if (!strcmp(spec->name, "compute")) {
 		ret->section = sections[i % ARRAY_SIZE(sections)];
 		return i < ARRAY_SIZE(sections);
+	}
+	if (!strcmp(spec->name, "compile")) {
+		ret->num_insns = insns[i % ARRAY_SIZE(insns)];
+		return i < ARRAY_SIZE(insns);
+	}
+	if (!strcmp(spec->name, "threads")) {
+		ret->section = shared[i / 2 % ARRAY_SIZE(shared)];
+		ret->num_threads = 1 + i % 2;
+		return i < 2 * ARRAY_SIZE(shared);
+	}
+	if (!strcmp(spec->name, "memory")) {
+		ret->section = kept[i % ARRAY_SIZE(kept)];
+		return i < ARRAY_SIZE(kept);
 	}
 	if (!strcmp(spec->name, "hashmap-insert"))
 		ret->num_keys = INSERT_ENTRIES; /* a multiple of a run's */

@@ -18,6 +18,7 @@
 
 #include "object.h"
 
+#define BENCH_LOOPS 10000
 
 #define OBJ(name) extern const char bench_obj_##name[], bench_obj_##name##_end[];
 OBJ(storage)
@@ -175,16 +176,61 @@ static int say(struct bench_worker *w, int err, const char *what)
 	return err;
 }
 
-static int open_object(struct bench_worker *w)
+/* --obj: no constants, no maps to fill; one program of it. */
+static int open_file(struct bench_worker *w)
+{
+	struct cli_object file;
+	struct strbuf err = STRBUF_INIT;
+	struct bpf_program *prog, *found = NULL;
+	u32 nr = 0;
+	int rc = cli_object_read(w->p.file, &file, &err);
+
+	if (!rc)
+		rc = cli_object_open(&file, w->engine, &w->obj, &err);
+	if (rc) {
+		snprintf(w->why, sizeof(w->why), "%s", strbuf_str(&err));
+		strbuf_fini(&err);
+		return rc;
+	}
+	bpf_object__for_each_program(prog, w->obj) {
+		bool wanted = !w->p.section || !strcmp(bpf_program__name(prog), w->p.section);
+
+		bpf_program__set_autoload(prog, wanted);
+		nr += wanted;
+		if (wanted)
+			found = prog;
+	}
+	if (nr != 1) {
+		snprintf(w->why, sizeof(w->why), nr ? "it holds %u programs: name one" : "no such program in it", nr);
+		return nr ? -EINVAL : -ENOENT;
+	}
+	snprintf(w->program, sizeof(w->program), "%s", bpf_program__name(found));
+	return 0;
+}
+
+static int load_object(struct bench_worker *w)
+{
+	struct strbuf scratch = STRBUF_INIT;
+	int err;
+
+	cli_libbpf_log_reset();
+	err = bpf_object__load(w->obj);
+	if (err)
+		snprintf(w->why, sizeof(w->why), "does not load: %s", cli_object_reason(&scratch));
+	strbuf_fini(&scratch);
+	return err;
+}
+
+static int open_object(struct bench_worker *w, const char *name)
 {
 	struct bpf_program *prog;
 	size_t i;
 	int err;
 
-	for (i = 0; i < ARRAY_SIZE(objects) && strcmp(objects[i].name, w->spec->object); i++)
+	for (i = 0; i < ARRAY_SIZE(objects) && strcmp(objects[i].name, name); i++)
 		;
 	if (i == ARRAY_SIZE(objects))
-		return say(w, -ENOENT, w->spec->object);
+		return say(w, -ENOENT, name);
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "bench");
 	w->obj = bpf_object__open_mem(objects[i].begin, objects[i].end - objects[i].begin, &o);
 	if (!w->obj)
@@ -201,31 +247,42 @@ static int open_object(struct bench_worker *w)
 	if (err)
 		return say(w, err, "the object's constants");
 	keep_pattern(w);
-	cli_libbpf_log_reset();
-	err = bpf_object__load(w->obj);
-	if (err) {
-		struct strbuf scratch = { 0 };
-
-		snprintf(w->why, sizeof(w->why), "does not load: %s", cli_object_reason(&scratch));
-		strbuf_fini(&scratch);
-	}
-	return err;
+	return load_object(w);
 }
 
 static int make_ready(struct bench_worker *w)
 {
+	bool kernel = !w->engine->inlay;
+	const char *object = w->spec->object;
 	struct bpf_program *prog;
-	int err = open_object(w);
+	int err;
 
+	if (w->spec->program)
+		snprintf(w->program, sizeof(w->program), "%s", w->spec->program);
+	if (w->spec->choose)
+		object = w->spec->choose(&w->p, w->program, sizeof(w->program));
+	if (kernel && w->spec->kernel_object)
+		object = w->spec->kernel_object;
+	if (kernel && w->spec->kernel_program)
+		snprintf(w->program, sizeof(w->program), "%s", w->spec->kernel_program);
+	if (w->p.file) {
+		err = open_file(w);
+		err = err ? err : load_object(w);
+	} else {
+		err = object ? open_object(w, object) : 0;
+	}
 	if (err)
 		return err;
+	if (!object && !w->p.file) /* it makes its programs itself */
+		goto fill;
 	prog = bpf_object__find_program_by_name(w->obj, w->program);
 	w->prog_fd = prog ? bpf_program__fd(prog) : -1;
 	prog = w->spec->empty ? bpf_object__find_program_by_name(w->obj, w->spec->empty) : NULL;
 	w->empty_fd = prog ? bpf_program__fd(prog) : -1;
-	w->count = bench_global(w, "count");
+	w->count = w->p.file ? NULL : bench_global(w, "count");
 	if (w->prog_fd < 0)
 		return say(w, -ENOENT, "no such program");
+fill:
 	err = w->spec->fill ? w->spec->fill(w) : 0;
 	return err ? say(w, err, "filling the maps") : 0;
 }
@@ -239,7 +296,15 @@ struct slice {
 
 static int piece(struct bench_worker *w, int fd)
 {
+	if (w->native)
+		return bench_native_run(w->p.section, BENCH_LOOPS) ? 0 : -ENOENT;
 	return w->spec->piece ? w->spec->piece(w, fd) : bench_run(fd);
+}
+
+static void clear_counts(struct bench_worker *w)
+{
+	for (int i = 0; w->count && i < 5; i++)
+		w->count[i] = 0;
 }
 
 static void run_slice(struct bench_worker *w, bool empty, u64 ns, struct slice *s)
@@ -249,9 +314,9 @@ static void run_slice(struct bench_worker *w, bool empty, u64 ns, struct slice *
 	const char *wrong;
 
 	memset(s, 0, sizeof(*s));
-	if (w->count)
-		for (int i = 0; i < 5; i++)
-			w->count[i] = 0;
+	piece(w, fd); /* the others' turns have emptied the caches */
+	clear_counts(w);
+	w->piece_ns = 0;
 	start = now = bench_cpu_ns();
 	do {
 		u64 t0 = bench_cpu_ns();
@@ -259,16 +324,17 @@ static void run_slice(struct bench_worker *w, bool empty, u64 ns, struct slice *
 		s->err = piece(w, fd);
 		now = bench_cpu_ns();
 		s->ns += w->piece_ns ? w->piece_ns : now - t0;
-		w->piece_ns = 0;
+		s->ops += w->piece_ops;
+		w->piece_ns = w->piece_ops = 0;
 		runs++;
-	} while (!s->err && now - start < ns);
-	s->ops = w->spec->ops ? w->spec->ops(&w->p, runs) : w->count ? w->count[0] : runs;
+	} while (!s->err && now - start < ns && s->ns < ns);
+	s->ops = s->ops ? s->ops : w->spec->ops ? w->spec->ops(&w->p, runs) : w->count ? w->count[0] : runs;
 	s->hits = w->count ? w->count[0] : 0;
 	s->important = w->count ? w->count[1] : 0;
 	s->p99_ns = w->p99_ns;
 	if (s->err > 0)
 		s->err = 0;
-	wrong = !empty && !s->err && w->spec->verify ? w->spec->verify(w, runs) : NULL;
+	wrong = !empty && !w->native && !s->err && w->spec->verify ? w->spec->verify(w, runs) : NULL;
 	if (s->err)
 		snprintf(s->why, sizeof(s->why), "%.200s: %s", w->why[0] ? w->why : "a run", strerror(-s->err));
 	if (wrong) {
@@ -289,15 +355,14 @@ static void child(const struct cli_globals *g, const struct bench_row *row, cons
 	mine.engine = c->engine;
 	if (c->variant)
 		mine.storage_impl = c->variant;
-	if (row->spec->program)
-		snprintf(w.program, sizeof(w.program), "%s", row->spec->program);
-	else
-		snprintf(w.program, sizeof(w.program), "compute_%s_run", row->params.section);
-	cli_libbpf_log(false);
-	if (cli_engine_create(&mine, "user", NULL, &w.engine))
-		_exit(1);
-	cli_engine_enter(w.engine);
-	s.err = make_ready(&w);
+	w.native = !strcmp(c->engine, "native");
+	if (!w.native) {
+		cli_libbpf_log(false);
+		if (cli_engine_create(&mine, "user", NULL, &w.engine))
+			_exit(1);
+		cli_engine_enter(w.engine);
+		s.err = make_ready(&w);
+	}
 	snprintf(s.why, sizeof(s.why), "%s", w.why);
 	if (write(out, &s, sizeof(s)) != sizeof(s))
 		_exit(1);

@@ -11,7 +11,7 @@
 #include "maps/local_storage.h"
 
 struct bench_args {
-	const char *engines, *variants, *plot;
+	const char *engines, *variants, *plot, *object, *compare;
 	u64 warmup, duration;
 	u32 trials;
 	bool json, quick;
@@ -36,6 +36,8 @@ static const struct cli_option options[] = {
 	{ 0, "quick", NULL, cli_set_flag, O(quick), "0.1 s and 0.5 s: for a look" },
 	{ 0, "json", NULL, cli_set_flag, O(json), "one JSON object" },
 	{ 0, "plot", "FILE", cli_set_str, O(plot), "write hits/s over number of maps as SVG" },
+	{ 0, "obj", "FILE", cli_set_str, O(object), "time a program of this object instead; NAME is the program's" },
+	{ 0, "compare", "FILE", cli_set_str, O(compare), "measure nothing: FILE and NAME, both kept with --json, row by row" },
 	{ 0 },
 };
 
@@ -82,6 +84,8 @@ static void contenders(const struct bench_opts *o, struct bench_row *row)
 			row->c[row->nr++] = (struct bench_contender){ .engine = "user",
 								      .variant = row->spec->storage ? variant_at(i) : NULL,
 								      .empty_ns = -1, .p99_ns = -1, .share_important = -1 };
+	if (row->spec->native)
+		row->c[row->nr++] = (struct bench_contender){ .engine = "native", .empty_ns = -1, .p99_ns = -1, .share_important = -1 };
 	if (o->engines & 2)
 		row->c[row->nr++] = (struct bench_contender){ .engine = "kernel", .why_not = row->spec->user_only, .empty_ns = -1,
 							      .p99_ns = -1, .share_important = -1 };
@@ -103,13 +107,24 @@ static void judge_control(struct bench_row *row)
 		}
 }
 
-static void add_native(const struct bench_opts *o, struct bench_row *row)
+static int measure_row(const struct cli_globals *g, const struct bench_opts *o, const struct bench_spec *spec,
+		       const struct bench_params *p, struct bench_row **rows, u32 *nr)
 {
-	double ns = row->params.section ? bench_native_ns(row->params.section, o->duration_ns / 4) : -1;
+	struct bench_row *grown = realloc(*rows, (*nr + 1) * sizeof(**rows)), *row;
+	int err;
 
-	if (ns > 0)
-		row->c[row->nr++] = (struct bench_contender){ .engine = "native", .ns = ns, .mops = 1000 / ns, .empty_ns = -1,
-							      .p99_ns = -1, .share_important = -1 };
+	if (!grown)
+		return -ENOMEM;
+	*rows = grown;
+	row = &grown[*nr];
+	*row = (struct bench_row){ .spec = spec, .params = *p };
+	contenders(o, row);
+	err = bench_measure(g, o, row);
+	if (err)
+		return err;
+	judge_control(row);
+	++*nr;
+	return 0;
 }
 
 static int measure_all(const struct cli_globals *g, const struct bench_opts *o, const struct bench_spec *spec, struct bench_row **rows,
@@ -120,26 +135,47 @@ static int measure_all(const struct cli_globals *g, const struct bench_opts *o, 
 	u32 i, first = *nr;
 
 	for (i = 0; bench_params_at(spec, i, o->quick, &p); i++) {
-		struct bench_row *grown = realloc(*rows, (*nr + 1) * sizeof(**rows)), *row;
-		int err;
+		int err = measure_row(g, o, spec, &p, rows, nr);
 
-		if (!grown)
-			return -ENOMEM;
-		*rows = grown;
-		row = &grown[*nr];
-		*row = (struct bench_row){ .spec = spec, .params = p };
-		contenders(o, row);
-		err = bench_measure(g, o, row);
 		if (err)
 			return err;
-		add_native(o, row);
-		judge_control(row);
-		any_void |= row->is_void;
-		++*nr;
+		any_void |= (*rows)[*nr - 1].is_void;
 	}
 	for (i = first; i < *nr; i++)
 		(*rows)[i].is_void |= any_void;
 	return 0;
+}
+
+/* Nothing is measured. */
+static int compare(const struct bench_args *a, int argc, char **argv)
+{
+	struct strbuf err = STRBUF_INIT;
+	int status = CLI_OK;
+
+	if (argc != 1)
+		return cli_usage(&cmd_bench, "--compare BEFORE.json AFTER.json: one file more");
+	if (bench_compare(a->compare, argv[0], &err))
+		status = cli_fail("%s", strbuf_str(&err));
+	strbuf_fini(&err);
+	return status;
+}
+
+static bool any_figure(const struct bench_row *row)
+{
+	u32 i;
+
+	for (i = 0; i < row->nr; i++)
+		if (!row->c[i].why_not)
+			return true;
+	return false;
+}
+
+static int measure_object(const struct cli_globals *g, const struct bench_opts *o, const char *file, const char *prog,
+			  struct bench_row **rows, u32 *nr)
+{
+	struct bench_params p = { .file = file, .section = prog };
+
+	return measure_row(g, o, &bench_spec_object, &p, rows, nr);
 }
 
 static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
@@ -154,6 +190,8 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	long bits;
 	int i, err = 0;
 
+	if (a->compare)
+		return compare(a, argc, argv);
 	if (!a->trials || a->trials > 64)
 		return cli_usage(&cmd_bench, "--trials %u: 1 to 64", a->trials);
 	bits = bits_of(engines, engine_at, bad, sizeof(bad));
@@ -164,12 +202,16 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	if (bits <= 0)
 		return cli_usage(&cmd_bench, "--variant: \"%s\" is no storage variant", bits ? bad : "");
 	o.variants = bits;
-	for (i = 0; i < argc; i++)
+	if (a->object && argc > 1)
+		return cli_usage(&cmd_bench, "--obj FILE: one program at a time");
+	for (i = 0; i < argc && !a->object; i++)
 		if (!bench_find(argv[i]))
 			return cli_usage(&cmd_bench, "no benchmark \"%s\": see --help", argv[i]);
-	for (i = 0; i < argc && !err; i++)
+	if (a->object)
+		err = measure_object(g, &o, a->object, argc ? argv[0] : NULL, &rows, &nr);
+	for (i = 0; i < argc && !a->object && !err; i++)
 		err = measure_all(g, &o, bench_find(argv[i]), &rows, &nr);
-	for (i = 0; !argc && bench_specs[i].name && !err; i++)
+	for (i = 0; !argc && !a->object && bench_specs[i].name && !err; i++)
 		err = measure_all(g, &o, &bench_specs[i], &rows, &nr);
 	if (err)
 		return cli_fail("bench: %s", strerror(-err));
@@ -177,6 +219,10 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 		bench_print_json(rows, nr);
 	else
 		bench_print_text(rows, nr);
+	if (a->object && rows && !any_figure(rows)) {
+		free(rows);
+		return CLI_FAILED; /* the rows say why */
+	}
 	err = a->plot ? bench_plot(a->plot, rows, nr) : 0;
 	free(rows);
 	return err ? cli_fail("%s: %s", a->plot, strerror(-err)) : CLI_OK;
@@ -187,7 +233,8 @@ const struct cli_command cmd_bench = {
 	.args = "[NAME…]",
 	.summary = "Measure local storage, maps and compiled code, engine against engine",
 	.text = "Benchmarks: local-storage, hashmap, hashmap-keys, local-storage-direct, local-storage-owners,\n"
-		"local-storage-create, hashmap-insert, hashmap-lookup, hashmap-full-update, entry, compute;\n"
+		"local-storage-create, hashmap-insert, hashmap-lookup, hashmap-full-update, entry, compute,\n"
+		"compile, threads, memory;\n"
 		"none named: all. The contenders of a row (the five storage variants, the kernel) run in processes\n"
 		"of their own and take turns; figures are CPU time, medians of 50 ms slices.",
 	.options = options,

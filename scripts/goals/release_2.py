@@ -124,6 +124,34 @@ def create():
                  f'{insert:.1f} ns')
 
 
+@row('two threads at distinct owners or keys: >= 1.9 x one thread')
+def two_threads():
+    got = {s: 1 / (ns('threads', 'user', section=s, num_threads=2) / ns('threads', 'user', section=s, num_threads=1))
+           for s in ('empty', 'storage', 'lookup', 'update')}
+    return judge(min(v for k, v in got.items() if k != 'empty') >= 1.9,
+                 ', '.join(f'{k} x {v:.2f}' for k, v in got.items()) + ' (empty: what the machine gives two threads)')
+
+
+@row('memory an element, value of 8 bytes: storage <= 48 + value; first element beyond slot 15 <= 640 more; hash <= 24 + key + value')
+def memory():
+    got = {}
+    for r in bench('memory'):
+        if r['engine'] == 'user':
+            if r.get('bytes_per_element') is None:
+                raise Miss(f'memory {r["params"]["section"]}: {r["reason"]}')
+            got[r['params']['section']] = r['bytes_per_element']
+    return judge(max(got['storage-first'], got['storage-more']) <= 56 and got['storage-beyond-16'] <= 56 + 640 and
+                 max(got['hash'], got['hash-noprealloc']) <= 36, ', '.join(f'{k} {v:.1f} B' for k, v in got.items()))
+
+
+@row('compile time: <= 5 us for 2 instructions, <= 40 ns an instruction after')
+def compile_time():
+    two = ns('compile', 'user', num_insns=2)
+    each = {n: ns('compile', 'user', num_insns=n) for n in (100, 1000, 10000)}
+    return judge(two <= 5000 and max(each.values()) <= 40,
+                 f'{two:.0f} ns; an instruction ' + ', '.join(f'{v:.1f} ns of {n}' for n, v in each.items()))
+
+
 @row('runqslower --profile on a recording: task storage fastest in sched_switch, sched_wakeup, sched_wakeup_new; each <= 30 ns')
 def profile():
     p = run([INLAY, 'runqslower', '-i', os.path.join(TOP, 'tests', 'data', 'storm.trace.dat.zst'), '--profile', '1s'])

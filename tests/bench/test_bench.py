@@ -73,7 +73,48 @@ ok(len(rows) == 9 and all(r['mops'] for r in rows) and sum(r['params']['collidin
 p = bench('local-storage-owners', '--engine', 'kernel', *QUICK)
 ok('n/a: the kernel runs a program with the task that is there' in p.stdout, 'what an engine cannot do is n/a with the reason', p.stdout)
 
-for args, word in ((('nothing',), 'nothing'), (('--engine', 'moon'), 'moon'), (('--variant', 'fast'), 'fast'), (('--trials', '0'), 'trials'),
+p = bench('compile', 'threads', 'memory', '--engine', 'user', '--json', *QUICK)
+rows = json.loads(p.stdout)['rows'] if not p.returncode else []
+ok([r['params'].get('num_insns') for r in rows if r['bench'] == 'compile'] == [2, 100, 1000, 10000] and
+   all(r['mops'] for r in rows if r['bench'] == 'compile'), 'the compiler is timed for four sizes', rows, p.stderr)
+ok({(r['params']['section'], r['params']['num_threads']) for r in rows if r['bench'] == 'threads' and r['mops']} ==
+   {(s, n) for s in ('empty', 'storage', 'lookup', 'update') for n in (1, 2)}, 'one thread and two do all their work', rows)
+held = {r['params']['section']: r.get('bytes_per_element') or 0 for r in rows if r['bench'] == 'memory'}
+ok(len(held) == 5 and all(8 < v < 2000 for v in held.values()) and held['storage-beyond-16'] > held['storage-more'],
+   'an element takes more than its value, the first beyond 16 more than the ones before', held)
+
+folder = tempfile.mkdtemp(prefix='inlay-bench-')
+before, after, junk = (os.path.join(folder, n) for n in ('before.json', 'after.json', 'junk.json'))
+one = {'bench': 'entry', 'params': {}, 'engine': 'user', 'variant': None, 'ns_per_op': 4.0, 'ns_spread': 0.1}
+two = {'bench': 'hashmap', 'params': {'num_keys': 10}, 'engine': 'user', 'variant': 'jit', 'ns_per_op': 8.0, 'ns_spread': 0.1}
+with open(before, 'w') as f:
+    json.dump({'machine': {'odd': [1, {'rows': ['"']}]}, 'void': False, 'rows': [one, two]}, f, indent=2)
+with open(after, 'w') as f:
+    json.dump({'rows': [dict(two, ns_per_op=4.0), dict(one, ns_per_op=4.1)]}, f)
+p = bench('--compare', before, after)
+ok(p.returncode == 0 and '(-50.0%)' in p.stdout and '(  ~  )' in p.stdout and 'over 2 rows: -28.4%' in p.stdout,
+   'two runs compared: halved, unchanged within its interval, geometric mean', p.stdout, p.stderr)
+text = open(before).read()
+for name, bad in (('cut', text[:len(text) // 2]), ('empty', ''), ('deep', '[' * 100000), ('without rows', '{"rows":[]}'), ('more behind', text + '}')):
+    with open(junk, 'w') as f:
+        f.write(bad)
+    p = bench('--compare', junk, after)
+    ok(p.returncode == 1 and junk in p.stderr and len(p.stderr.splitlines()) == 1 and not p.stdout, f'a file that is {name}: one line', p)
+p = bench('--compare', os.path.join(folder, 'none'), after)
+ok(p.returncode == 1 and 'No such file' in p.stderr, 'a file that is not there', p)
+
+obj = os.environ.get('BENCH_OBJ')
+if obj:
+    p = bench('--obj', obj, 'entry_raw', '--json', *QUICK)
+    rows = json.loads(p.stdout)['rows'] if not p.returncode else []
+    ok(len(rows) == 2 and rows[0]['mops'] and rows[0]['params'] == {'section': 'entry_raw', 'file': obj},
+       'a program of a given object is timed', p.stdout, p.stderr)
+    p = bench('--obj', obj, '--engine', 'user', *QUICK)
+    ok(p.returncode == 1 and 'holds 2 programs: name one' in p.stdout, 'an object of two programs wants a name', p)
+    p = bench('--obj', obj, 'none', '--engine', 'user', *QUICK)
+    ok(p.returncode == 1 and 'no such program' in p.stdout, 'a program that is not there', p)
+
+for args, word in ((('--compare', before), 'compare'), (('nothing',), 'nothing'), (('--engine', 'moon'), 'moon'), (('--variant', 'fast'), 'fast'), (('--trials', '0'), 'trials'),
                    (('-d', '0'), '')):
     p = bench(*args)
     ok(p.returncode == 2 and len(p.stderr.splitlines()) == 1 and word in p.stderr and not p.stdout, f'{" ".join(args)}: usage error',
