@@ -1,67 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Arrays of maps, and what they share with the other array of objects (prog_array). A program's lookup gives the inner
-// map; one that is replaced is freed only after the read sections that may have found it.
-#include <stdlib.h>
-
+// Arrays of maps. A program's lookup gives the inner map; one that is replaced is freed only after the read sections that
+// may have found it.
 #include "maps/fd_array.h"
 #include "object/helper.h"
-#include "object/instance.h"
-
-/* ---- arrays of objects ---- */
-
-int fd_array_check(const struct map_attr *attr)
-{
-	if (attr->value_size != 4 || attr->map_flags & (BPF_F_RDONLY_PROG | BPF_F_WRONLY_PROG))
-		return -EINVAL;
-	return map_array_check(attr, BPF_F_NUMA_NODE | BPF_F_RDONLY | BPF_F_WRONLY, false);
-}
-
-int fd_array_take_memory(struct fd_array *a)
-{
-	a->slot = rcu_mem_map((u64)a->map.max_entries * sizeof(*a->slot));
-	return a->slot ? 0 : -ENOMEM;
-}
-
-void fd_array_clear(struct fd_array *a, struct obj *(*to_obj)(void *elem))
-{
-	void *elem;
-	u32 i;
-
-	for (i = 0; a->slot && i < a->map.max_entries; i++) {
-		if (!__atomic_load_n(&a->slot[i], __ATOMIC_RELAXED))
-			continue;
-		elem = __atomic_exchange_n(&a->slot[i], NULL, __ATOMIC_ACQ_REL);
-		if (elem)
-			obj_put(to_obj(elem));
-	}
-}
-
-void fd_array_fini(struct fd_array *a)
-{
-	rcu_mem_unmap(a->slot, (u64)a->map.max_entries * sizeof(*a->slot));
-	map_fini(&a->map);
-	free(a);
-}
-
-int fd_array_set(struct map *map, const void *key, void *elem, struct obj *(*to_obj)(void *elem))
-{
-	u32 index = map_array_index(key);
-	void *old;
-
-	if (index >= map->max_entries)
-		return -E2BIG;
-	old = __atomic_exchange_n(&fd_array_of(map)->slot[index], elem, __ATOMIC_ACQ_REL);
-	if (old)
-		obj_put(to_obj(old));
-	return elem || old ? 0 : -ENOENT;
-}
-
-u64 fd_array_mem_usage(const struct map *map)
-{
-	return sizeof(struct fd_array) + (u64)map->max_entries * sizeof(void *);
-}
-
-/* ---- of maps ---- */
 
 static struct obj *to_obj(void *elem)
 {
@@ -133,47 +74,14 @@ static int set_obj(struct map *map, const void *key, struct obj *obj, u64 flags)
 {
 	int err = fd_array_check_update(map, key, flags);
 
-	if (err)
-		return err;
-	if (obj) {
-		if (obj->kind != OBJ_MAP || !map_inner_fits(map->inner, map_of(obj)))
-			return -EINVAL;
-		obj_get(obj);
-	}
-	return fd_array_set(map, key, obj ? map_of(obj) : NULL, to_obj);
+	if (!err && obj)
+		err = map_inner_admit(map, obj);
+	return err ? err : fd_array_set(map, key, obj ? map_of(obj) : NULL, to_obj);
 }
 
-/* A map found in a slot may lose its last reference meanwhile, but is not freed within the read section. */
 static int obj_id(struct map *map, const void *key, u32 *ret_id)
 {
-	struct map *inner;
-
-	rcu_enter();
-	inner = lookup(map, key);
-	if (inner)
-		*ret_id = inner->obj.id;
-	rcu_leave();
-	return inner ? 0 : -ENOENT;
-}
-
-static int sys_lookup(struct map *map, const void *key, void *value, u64 flags)
-{
-	int err = map_check_lookup_flags(flags);
-
-	return err ? err : obj_id(map, key, value);
-}
-
-static int sys_update(struct map *map, const void *key, const void *value, u64 flags)
-{
-	struct map *inner;
-	u32 fd;
-	int err = fd_array_check_update(map, key, flags);
-
-	if (err)
-		return err;
-	memcpy(&fd, value, sizeof(fd));
-	err = map_inner_get(map, fd, &inner);
-	return err ? err : fd_array_set(map, key, inner, to_obj);
+	return fd_array_obj_id(map, key, to_obj, ret_id);
 }
 
 static int sys_remove(struct map *map, const void *key)
@@ -193,8 +101,8 @@ const struct map_ops map_ops_array_of_maps = {
 	.create = create,
 	.destroy = destroy,
 	.lookup = lookup,
-	.sys_lookup = sys_lookup,
-	.sys_update = sys_update,
+	.sys_lookup = map_fds_sys_lookup,
+	.sys_update = fd_array_sys_update,
 	.sys_remove = sys_remove,
 	.sys_next_key = map_array_next_key,
 	.mem_usage = fd_array_mem_usage,

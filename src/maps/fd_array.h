@@ -36,6 +36,9 @@ void fd_array_clear(struct fd_array *a, struct obj *(*to_obj)(void *elem));
 void fd_array_fini(struct fd_array *a);
 /* elem NULL: empties the slot; -ENOENT if it is. Takes over the caller's reference. */
 int fd_array_set(struct map *map, const void *key, void *elem, struct obj *(*to_obj)(void *elem));
+/* obj_id and sys_update of both. */
+int fd_array_obj_id(struct map *map, const void *key, struct obj *(*to_obj)(void *elem), u32 *ret_id);
+int fd_array_sys_update(struct map *map, const void *key, const void *value, u64 flags);
 u64 fd_array_mem_usage(const struct map *map);
 
 #endif

@@ -81,17 +81,6 @@ static u64 (*direct(const struct map *map, u32 helper_id))(u64, u64, u64, u64, u
 	return helper_id == BPF_FUNC_map_lookup_elem ? lookup_twin : NULL;
 }
 
-/* Takes over the reference of inner where it succeeds. */
-static int set(struct map *map, const void *key, struct map *inner, u64 flags)
-{
-	struct map *old = NULL;
-	int err = hash_write(hash_of(map), key, inner, flags, fill, false, copy_inner, &old);
-
-	if (!err && old)
-		obj_put(&old->obj);
-	return err;
-}
-
 static int sys_remove(struct map *map, const void *key)
 {
 	struct map *old;
@@ -104,45 +93,25 @@ static int sys_remove(struct map *map, const void *key)
 
 static int set_obj(struct map *map, const void *key, struct obj *obj, u64 flags)
 {
+	struct map *old = NULL;
 	int err;
 
 	if (!obj)
 		return sys_remove(map, key);
-	if (obj->kind != OBJ_MAP || !map_inner_fits(map->inner, map_of(obj)))
-		return -EINVAL;
-	obj_get(obj);
-	err = set(map, key, map_of(obj), flags);
+	err = map_inner_admit(map, obj);
+	if (err)
+		return err;
+	err = hash_write(hash_of(map), key, map_of(obj), flags, fill, false, copy_inner, &old);
 	if (err)
 		obj_put(obj);
+	else if (old)
+		obj_put(&old->obj);
 	return err;
 }
 
 static int obj_id(struct map *map, const void *key, u32 *ret_id)
 {
 	return hash_read(hash_of(map), key, copy_id, ret_id);
-}
-
-static int sys_lookup(struct map *map, const void *key, void *value, u64 flags)
-{
-	int err = map_check_lookup_flags(flags);
-
-	return err ? err : obj_id(map, key, value);
-}
-
-static int sys_update(struct map *map, const void *key, const void *value, u64 flags)
-{
-	struct map *inner;
-	u32 fd;
-	int err;
-
-	memcpy(&fd, value, sizeof(fd));
-	err = map_inner_get(map, fd, &inner);
-	if (err)
-		return err;
-	err = set(map, key, inner, flags);
-	if (err)
-		obj_put(&inner->obj);
-	return err;
 }
 
 static const u32 helpers[] = {BPF_FUNC_map_lookup_elem, 0};
@@ -157,8 +126,8 @@ const struct map_ops map_ops_hash_of_maps = {
 	.create = create,
 	.destroy = destroy,
 	.lookup = lookup,
-	.sys_lookup = sys_lookup,
-	.sys_update = sys_update,
+	.sys_lookup = map_fds_sys_lookup,
+	.sys_update = map_fds_sys_update,
 	.sys_remove = sys_remove,
 	.sys_next_key = hash_next_key,
 	.mem_usage = hash_mem_usage,

@@ -63,18 +63,35 @@ bool map_inner_fits(const struct map *shape, const struct map *inner)
 	return shape->max_entries == inner->max_entries;
 }
 
-int map_inner_get(struct map *outer, u32 fd, struct map **ret_inner)
+int map_inner_admit(struct map *outer, struct obj *obj)
 {
-	struct inlay *inlay = outer->obj.inlay;
-	struct obj *obj;
-	int err = inlay->fds->get(inlay, (int)fd, &obj);
+	if (obj->kind != OBJ_MAP || !map_inner_fits(outer->inner, map_of(obj)))
+		return -EINVAL;
+	obj_get(obj);
+	return 0;
+}
 
+/* ---- maps whose elements are objects ---- */
+
+int map_fds_sys_lookup(struct map *map, const void *key, void *value, u64 flags)
+{
+	int err = map_check_lookup_flags(flags);
+
+	return err ? err : map->ops->obj_id(map, key, value);
+}
+
+int map_fds_sys_update(struct map *map, const void *key, const void *value, u64 flags)
+{
+	struct inlay *inlay = map->obj.inlay;
+	struct obj *obj;
+	u32 fd;
+	int err;
+
+	memcpy(&fd, value, sizeof(fd));
+	err = inlay->fds->get(inlay, (int)fd, &obj);
 	if (err)
 		return err;
-	if (obj->kind != OBJ_MAP || !map_inner_fits(outer->inner, map_of(obj))) {
-		obj_put(obj);
-		return -EINVAL;
-	}
-	*ret_inner = map_of(obj);
-	return 0;
+	err = map->ops->set_obj(map, key, obj, flags);
+	obj_put(obj);
+	return err;
 }

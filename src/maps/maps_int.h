@@ -188,8 +188,11 @@ void map_inner_shape_free(struct map *shape);
 /* What bpf(2) says of inner maps of a map being created: 0 or -errno. */
 int map_inner_check(const struct map *inner);
 bool map_inner_fits(const struct map *shape, const struct map *inner);
-/* The map behind a descriptor with a reference, if it fits: 0 or -errno. */
-int map_inner_get(struct map *outer, u32 fd, struct map **ret_inner);
+/* Takes a reference to obj if it is a map that fits: 0 or -EINVAL. */
+int map_inner_admit(struct map *outer, struct obj *obj);
+/* sys_lookup and sys_update of maps whose elements are objects: ids are read, descriptors written. */
+int map_fds_sys_lookup(struct map *map, const void *key, void *value, u64 flags);
+int map_fds_sys_update(struct map *map, const void *key, const void *value, u64 flags);
 
 /* array.c and percpu_array.c: what they check alike */
 int map_array_check(const struct map_attr *attr, u32 flags, bool percpu);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Arrays of programs, for tail calls. The first program that uses the array, or is put in, says what all must be like.
-#include <stdlib.h>
-
 #include "maps/fd_array.h"
-#include "object/instance.h"
 #include "object/prog.h"
 
 struct prog_array {
@@ -96,39 +93,7 @@ static int set_obj(struct map *map, const void *key, struct obj *obj, u64 flags)
 
 static int obj_id(struct map *map, const void *key, u32 *ret_id)
 {
-	struct prog *prog;
-
-	rcu_enter();
-	prog = fd_array_at(map, map_array_index(key));
-	if (prog)
-		*ret_id = prog->obj.id;
-	rcu_leave();
-	return prog ? 0 : -ENOENT;
-}
-
-static int sys_lookup(struct map *map, const void *key, void *value, u64 flags)
-{
-	int err = map_check_lookup_flags(flags);
-
-	return err ? err : obj_id(map, key, value);
-}
-
-static int sys_update(struct map *map, const void *key, const void *value, u64 flags)
-{
-	struct inlay *inlay = map->obj.inlay;
-	struct obj *obj;
-	u32 fd;
-	int err = fd_array_check_update(map, key, flags);
-
-	if (err)
-		return err;
-	memcpy(&fd, value, sizeof(fd));
-	err = inlay->fds->get(inlay, (int)fd, &obj);
-	if (err)
-		return err;
-	err = set_obj(map, key, obj, flags);
-	obj_put(obj);
-	return err;
+	return fd_array_obj_id(map, key, to_obj, ret_id);
 }
 
 static int sys_remove(struct map *map, const void *key)
@@ -152,8 +117,8 @@ const struct map_ops map_ops_prog_array = {
 	.check = fd_array_check,
 	.create = create,
 	.destroy = destroy,
-	.sys_lookup = sys_lookup,
-	.sys_update = sys_update,
+	.sys_lookup = map_fds_sys_lookup,
+	.sys_update = fd_array_sys_update,
 	.sys_remove = sys_remove,
 	.sys_next_key = map_array_next_key,
 	.mem_usage = fd_array_mem_usage,

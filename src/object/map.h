@@ -97,8 +97,8 @@ struct map_ops {
 	u64 (*mem_usage)(const struct map *map);
 
 	/*
-	 * MAP_OF_FDS, for bpf(2); each takes its own reference of obj on success, obj NULL deletes the element. The caller
-	 * has looked at the type of obj: a map (MAP_OF_MAPS) or a program. -EINVAL where it does not fit the others.
+	 * MAP_OF_FDS, for bpf(2): takes its own reference of obj on success; obj NULL deletes the element. -EINVAL where obj
+	 * is not what the map holds (maps with MAP_OF_MAPS, else programs), or does not fit the others.
 	 */
 	int (*set_obj)(struct map *map, const void *key, struct obj *obj, u64 flags);
 	int (*obj_id)(struct map *map, const void *key, u32 *ret_id); /* of the element; -ENOENT: none there */

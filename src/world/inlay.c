@@ -126,11 +126,12 @@ int inlay_create(const struct inlay_opts *opts, struct inlay **ret)
 
 void inlay_destroy(struct inlay *inlay)
 {
-	struct world *w = container_of_(inlay, struct world, inlay);
+	struct world *w;
 	struct env *env;
 
 	if (!inlay)
 		return;
+	w = container_of_(inlay, struct world, inlay);
 	env = inlay->env;
 	inlay->fds->fini(inlay);
 	sys_fini(inlay);
