@@ -82,6 +82,11 @@ static void child_limits(const struct rec_child_job *job)
 
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_FSIZE, &none); /* it writes a pipe, never a file */
+	if (job->cpu_seconds) {
+		struct rlimit cpu = {job->cpu_seconds, job->cpu_seconds + 1};
+
+		setrlimit(RLIMIT_CPU, &cpu);
+	}
 #ifndef SANITIZED
 	{
 		unsigned long pages = 0;
@@ -104,7 +109,7 @@ static void child_signals(void)
 {
 	static const int dfl[] = {SIGSEGV,   SIGBUS,  SIGILL,  SIGFPE,	SIGABRT,
 				  SIGTERM,   SIGPIPE, SIGALRM, SIGCHLD, SIGPROF,
-				  SIGVTALRM, SIGUSR1, SIGUSR2, SIGTRAP, SIGSYS};
+				  SIGVTALRM, SIGUSR1, SIGUSR2, SIGTRAP, SIGSYS,  SIGXCPU};
 	sigset_t none;
 	size_t i;
 

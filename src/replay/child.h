@@ -27,13 +27,13 @@ struct rec_child_job {
 	void *arg;
 	int in_fd; /* -1: none; has its own file offset there only if the caller opened it so */
 	u64 max_memory;	 /* bytes beyond what the process has mapped now */
-	u32 cpu_seconds; /* most CPU time it may take without writing anything */
+	u32 cpu_seconds; /* most CPU time it may take in all; 0: any */
 };
 
 /* 0 or -errno. */
 int rec_child_start(struct rec_child *c, const struct rec_child_job *job);
 
-/* Bytes read: n, or fewer at the end of the pipe; -ETIMEDOUT: it made no progress and was ended;
+/* cpu_seconds: most CPU time it may take without writing anything. Bytes read: n, or fewer at the end of the pipe; -ETIMEDOUT: it made no progress and was ended;
  * -errno. */
 ssize_t rec_child_read(struct rec_child *c, void *buf, size_t n, u32 cpu_seconds);
 

@@ -8,6 +8,7 @@
 #define INLAY_REPLAY_DAT_INT_H
 
 #include "replay/format.h"
+#include "replay/meta.h"
 #include "replay/replay_int.h"
 
 enum dat_msg_kind { DAT_MSG_ERROR = 1, DAT_MSG_TICK, DAT_MSG_SCAN, DAT_MSG_EVENTS, DAT_MSG_END };
@@ -36,6 +37,8 @@ struct dat_shared {
 
 struct dat_job {
 	struct rec_format_text text[REC_NR_TRACEPOINTS];
+	const struct rec_input *in;
+	const struct rec_meta *meta;
 	bool swap, want_other;
 	bool instance; /* read the first instance, the top buffer is empty */
 	u32 cpus;      /* CPU numbers to try */

@@ -16,6 +16,7 @@ enum {
 	DAT_BUFFER = 3,
 	DAT_TRACECLOCK = 4,
 	DAT_UNAME = 5,
+	DAT_TIME_SHIFT = 12,
 	DAT_EVENT_FORMATS = 18,
 	DAT_BUFFER_TEXT = 22,
 };
@@ -100,6 +101,28 @@ void rec_meta_fini(struct rec_meta *m)
 {
 	free(m->unpacked);
 	m->unpacked = NULL;
+	free(m->extents);
+	m->extents = NULL;
+}
+
+bool rec_meta_unpack(const char *compression, const u8 *z, u64 zn, u8 *out, u64 n)
+{
+	uLongf len = n;
+
+	if (!strcmp(compression, "zstd"))
+		return ZSTD_decompress(out, n, z, zn) == n;
+	return !strcmp(compression, "zlib") && uncompress(out, &len, z, zn) == Z_OK && len == n;
+}
+
+/* Room for the extents of a buffer, empty ones at first. */
+static int new_extents(struct recording *rec, struct rec_meta *m)
+{
+	if (!m->extents)
+		m->extents = malloc(REC_MAX_CPUS * sizeof(*m->extents));
+	if (!m->extents)
+		return rec_fail(rec, ENOMEM, "out of memory");
+	memset(m->extents, 0, REC_MAX_CPUS * sizeof(*m->extents));
+	return 0;
 }
 
 /* "name: sched_switch" is the first line of a format file. */
@@ -239,6 +262,8 @@ static void v6_option(struct rec_meta *m, u64 id, const char *data, u64 size)
 		take_uname(m, data, size);
 	else if (id == DAT_BUFFER)
 		m->instances++;
+	else if (id == DAT_TIME_SHIFT)
+		m->time_shift = true;
 }
 
 static int v6_buffers(struct recording *rec, struct rec_meta *m, struct cursor *c)
@@ -263,6 +288,9 @@ static int v6_buffers(struct recording *rec, struct rec_meta *m, struct cursor *
 		c->bad = true;
 		c->bad_at = c->pos - 10;
 	}
+	err = new_extents(rec, m);
+	if (err)
+		return err;
 	for (i = 0; i < m->cpus && !c->bad; i++) {
 		off = cur_uint(c, 8);
 		size = cur_uint(c, 8);
@@ -271,7 +299,12 @@ static int v6_buffers(struct recording *rec, struct rec_meta *m, struct cursor *
 		err = check_extent(rec, i, off, size);
 		if (err)
 			return err;
+		m->extents[i] = (struct rec_extent){off, size};
 		m->top_bytes += size;
+	}
+	if (!m->top_bytes) { /* then another buffer is read, whose data lies elsewhere */
+		free(m->extents);
+		m->extents = NULL;
 	}
 	return c->bad ? meta_damaged(rec, c, "the table of per-CPU data") : 0;
 }
@@ -298,8 +331,6 @@ static int unpack_section(struct recording *rec, struct rec_meta *m, struct curs
 {
 	u64 zsize = cur_uint(c, 4), size = cur_uint(c, 4);
 	const u8 *z = cur_take(c, zsize);
-	uLongf len = size;
-	bool good = false;
 
 	if (!z)
 		return meta_damaged(rec, c, "a compressed section");
@@ -311,14 +342,10 @@ static int unpack_section(struct recording *rec, struct rec_meta *m, struct curs
 	m->unpacked = malloc(size ? size : 1);
 	if (!m->unpacked)
 		return rec_fail(rec, ENOMEM, "out of memory");
-	if (!strcmp(compression, "zstd"))
-		good = ZSTD_decompress(m->unpacked, size, z, zsize) == size;
-	else if (!strcmp(compression, "zlib"))
-		good = uncompress(m->unpacked, &len, z, zsize) == Z_OK && len == size;
-	else
+	if (strcmp(compression, "zstd") && strcmp(compression, "zlib"))
 		return rec_fail(rec, EPROTONOSUPPORT,
 				"compressed with '%.16s', which is not supported", compression);
-	if (!good)
+	if (!rec_meta_unpack(compression, z, zsize, m->unpacked, size))
 		return rec_fail(rec, EINVAL, "damaged: the section at offset %llu does not unpack",
 				(unsigned long long)c->base);
 	*ret = (struct cursor){.p = m->unpacked, .n = size, .base = c->base, .swap = c->swap};
@@ -399,7 +426,7 @@ static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cur
 	struct cursor section;
 	const char *name, *clock;
 	u64 cpus, cpu, off, size, i, bytes = 0;
-	bool compressed;
+	bool compressed, keep;
 	int err;
 
 	off = cur_uint(c, 8);
@@ -409,6 +436,7 @@ static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cur
 	if (err)
 		return err;
 	name = cur_string(c);
+	keep = *name ? !m->instances && !m->top_bytes : true;
 	clock = cur_string(c);
 	cur_uint(c, 4);
 	cpus = cur_uint(c, 4);
@@ -426,8 +454,14 @@ static int v7_buffer(struct recording *rec, struct rec_meta *m, const struct cur
 		err = check_extent(rec, cpu, off, size);
 		if (!err && size && compressed)
 			err = check_chunks(rec, file, off, size);
+		if (!err && size && keep && !bytes) {
+			err = new_extents(rec, m);
+			m->packed = compressed;
+		}
 		if (err)
 			return err;
+		if (size && keep)
+			m->extents[cpu] = (struct rec_extent){off, size};
 		bytes += size;
 		m->cpus = max_of(m->cpus, (u32)cpu + 1);
 	}
@@ -457,6 +491,9 @@ static int v7_option(struct recording *rec, struct rec_meta *m, const struct cur
 	case DAT_UNAME:
 		take_uname(m, (const char *)c->p, c->n);
 		return 0;
+	case DAT_TIME_SHIFT:
+		m->time_shift = true;
+		return 0;
 	case DAT_EVENT_FORMATS:
 		return v7_formats(rec, m, file, cur_uint(c, 8), compression);
 	default:
@@ -477,6 +514,8 @@ static int parse_v7(struct recording *rec, struct rec_meta *m, struct cursor *fi
 	off = cur_uint(file, 8);
 	if (file->bad)
 		return meta_damaged(rec, file, "the header");
+	if (strlen(compression) < sizeof(m->compression))
+		strcpy(m->compression, compression);
 	for (sections = 0; off; sections++) {
 		if (sections == MAX_SECTIONS)
 			return rec_fail(rec, EINVAL, "damaged: its option sections form a loop");

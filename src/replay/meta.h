@@ -14,6 +14,11 @@ struct recording;
 
 #define REC_META_MAX_UNPACKED (256u << 20) /* a format section holds a few MiB at most */
 
+/* Where in the file the ring buffer pages of a CPU lie. */
+struct rec_extent {
+	u64 off, size; /* size 0: none */
+};
+
 struct rec_meta {
 	u32 version; /* 6 or 7 */
 	bool big_endian;
@@ -25,10 +30,24 @@ struct rec_meta {
 	u32 cpus;	 /* highest CPU number of any buffer, + 1 */
 	u64 top_bytes;	 /* of ring buffer data in the top buffer */
 	u32 instances;	 /* further buffers */
+	/*
+	 * By CPU, of the buffer that is read: the top one, or the first of the others where that is empty. NULL: not known
+	 * (the others of version 6).
+	 */
+	struct rec_extent *extents;
+	bool packed;		  /* they hold compressed chunks, not pages */
+	char compression[8];	  /* of the chunks: "zstd", "zlib"; "": none, or one that is not known here */
+	bool time_shift;	  /* times need a correction that changes along the recording */
 	u8 *unpacked;	 /* what text points into, where the section was compressed */
 };
 
 void rec_meta_fini(struct rec_meta *m);
+
+/*
+ * Unpacks exactly n bytes into out; false: the bytes are not that, or the compression ("zstd", "zlib") is unknown. Safe on
+ * hostile bytes as far as its library is.
+ */
+bool rec_meta_unpack(const char *compression, const u8 *z, u64 zn, u8 *out, u64 n);
 
 /* A whole trace.dat file. 0 or -errno by rec_fail(). */
 int rec_meta_parse_dat(struct recording *rec, struct rec_meta *m);

@@ -15,8 +15,13 @@
 #include "replay/meta.h"
 #include "replay/tep.h"
 
-#define CHILD_CPU_SECONDS                                                                          \
-	20 /* without a sign of life; opening a file with huge tables takes a second */
+/*
+ * CPU time of the child: without a sign of life (a sane file gives one every few hundredths of a second; opening one with
+ * large tables takes longer), and in all, many times what the slowest way through a file takes. A small file that makes the
+ * library go round in circles is to be told from a large one in about a second.
+ */
+#define SILENT_SECONDS(size) min_of(1 + ((size) >> 22), (u64)20)
+#define TOTAL_SECONDS(size)  min_of(10 + ((size) >> 18), (u64)1 << 30)
 #define CHILD_MEMORY (1ULL << 30)
 
 struct dat {
@@ -58,7 +63,7 @@ static int dat_nonsense(struct recording *rec, struct dat *dat)
 
 static int dat_read(struct recording *rec, struct dat *dat, void *buf, size_t n)
 {
-	ssize_t got = rec_child_read(&dat->child, buf, n, CHILD_CPU_SECONDS);
+	ssize_t got = rec_child_read(&dat->child, buf, n, SILENT_SECONDS(rec->in.size));
 
 	return got == (ssize_t)n ? 0 : dat_died(rec, dat, got);
 }
@@ -245,6 +250,7 @@ static int dat_start(struct recording *rec, struct dat *dat)
 		.run = dat_child_run,
 		.arg = &dat->job,
 		.max_memory = CHILD_MEMORY,
+		.cpu_seconds = TOTAL_SECONDS(rec->in.size),
 	};
 	void *shared = mmap(NULL, sizeof(*dat->job.shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -254,6 +260,8 @@ static int dat_start(struct recording *rec, struct dat *dat)
 		return rec_fail(rec, ENOMEM, "out of memory");
 	dat->job.shared = shared;
 	memcpy(dat->job.text, dat->meta.text, sizeof(dat->job.text));
+	dat->job.in = &rec->in;
+	dat->job.meta = &dat->meta;
 	dat->job.swap = dat->meta.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	dat->job.want_other = rec->opts.want_other;
 	dat->job.instance = !dat->meta.top_bytes && dat->meta.instances;
