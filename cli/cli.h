@@ -23,4 +23,10 @@ int cli_fail(const char *fmt, ...) __printf_like(1, 2);
 /* As cli_fail(), for a mistake on the command line. Returns CLI_USAGE. */
 int cli_usage(const struct cli_command *cmd, const char *fmt, ...) __printf_like(2, 3);
 
+/*
+ * What an error code says: errno's, Linux's own ENOTSUPP (524), libbpf's from 4000. err may be negative. Valid until this
+ * thread's next call.
+ */
+const char *cli_strerror(int err);
+
 #endif

@@ -214,7 +214,7 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	for (i = 0; !argc && !a->object && bench_specs[i].name && !err; i++)
 		err = measure_all(g, &o, &bench_specs[i], &rows, &nr);
 	if (err)
-		return cli_fail("bench: %s", strerror(-err));
+		return cli_fail("bench: %s", cli_strerror(err));
 	if (a->json)
 		bench_print_json(rows, nr);
 	else
@@ -225,7 +225,7 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	}
 	err = a->plot ? bench_plot(a->plot, rows, nr) : 0;
 	free(rows);
-	return err ? cli_fail("%s: %s", a->plot, strerror(-err)) : CLI_OK;
+	return err ? cli_fail("%s: %s", a->plot, cli_strerror(err)) : CLI_OK;
 }
 
 const struct cli_command cmd_bench = {

@@ -136,7 +136,7 @@ static void print_table(struct check *c, const struct subject *s, const struct c
 			printf("    > %s\n", strbuf_str(&v[i].source));
 		printf("    %s (%s)\n",
 		       v[i].reason.len ? strbuf_str(&v[i].reason) : "no reason given",
-		       strerror(-v[i].err));
+		       cli_strerror(v[i].err));
 	}
 }
 
@@ -255,7 +255,7 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 		rc = check_object(&c, argv[i]);
 	if (!status) {
 		print_end(&c);
-		status = rc			   ? cli_fail("%s", strerror(-rc)) :
+		status = rc			   ? cli_fail("%s", cli_strerror(rc)) :
 			 c.refused || c.unreadable ? CLI_FAILED :
 						     CLI_OK;
 	}

@@ -125,7 +125,7 @@ static int dump_bytecode(const struct dump_opts *o, const struct cli_object *obj
 
 	if (rc)
 		return cli_fail("%s: %s", obj->path,
-				rc == -EINVAL ? "no symbols in it" : strerror(-rc));
+				rc == -EINVAL ? "no symbols in it" : cli_strerror(rc));
 	for (u32 i = 0; i < elf.nr_func; i++) {
 		struct bytecode b = { .elf = &elf, .func = &elf.func[i] };
 		struct dump_listing l = {
@@ -288,7 +288,7 @@ static int show_xlated(const struct dump_opts *o, struct cli_engine *engine, str
 	x.syms = engine->inlay ? NULL : dump_syms_open();
 	rc = read_xlated(bpf_program__fd(prog), &x);
 	if (rc)
-		rc = cli_fail("%s: cannot read its instructions back: %s", name, strerror(-rc));
+		rc = cli_fail("%s: cannot read its instructions back: %s", name, cli_strerror(rc));
 	else
 		print_xlated(o, &x, name);
 	dump_syms_close(x.syms);
@@ -306,7 +306,7 @@ static int show_run(const struct dump_opts *o, struct cli_engine *engine, struct
 	int rc = engine->inlay->fds->get(engine->inlay, bpf_program__fd(prog), &obj);
 
 	if (rc)
-		return cli_fail("%s: %s", bpf_program__name(prog), strerror(-rc));
+		return cli_fail("%s: %s", bpf_program__name(prog), cli_strerror(rc));
 	rc = show(o, prog_of(obj), btf);
 	obj_put(obj);
 	return rc;
@@ -334,9 +334,9 @@ static int dump_one(const struct dump_opts *o, stage_fn show, const struct cli_o
 
 	if (rc || v.err) {
 		rc = cli_fail("%s: %s is refused: %s", obj->path, name,
-			      rc	   ? strerror(-rc) :
+			      rc	   ? cli_strerror(rc) :
 			      v.reason.len ? strbuf_str(&v.reason) :
-					     strerror(-v.err));
+					     cli_strerror(v.err));
 		cli_verdict_fini(&v);
 		return rc;
 	}

@@ -111,7 +111,7 @@ static int explain_load(struct run *r, int err)
 			break;
 		if (v.err) {
 			cli_fail("%s: %s is refused: %s%s%s%s", r->obj.path, name,
-				 v.reason.len ? strbuf_str(&v.reason) : strerror(-v.err),
+				 v.reason.len ? strbuf_str(&v.reason) : cli_strerror(v.err),
 				 v.source.len ? " (at: " : "", strbuf_str(&v.source),
 				 v.source.len ? ")" : "");
 			refused++;
@@ -120,7 +120,7 @@ static int explain_load(struct run *r, int err)
 	}
 	if (!refused)
 		cli_fail("%s: cannot load: %s", r->obj.path,
-			 why.len ? strbuf_str(&why) : strerror(-err));
+			 why.len ? strbuf_str(&why) : cli_strerror(err));
 	strbuf_fini(&why);
 	return CLI_FAILED;
 }
@@ -206,7 +206,7 @@ static int print_maps(struct run *r)
 {
 	int rc = r->opts->maps ? cli_maps_dump(r->engine, r->open, r->opts->json) : 0;
 
-	return rc ? cli_fail("reading the maps: %s", strerror(-rc)) : CLI_OK;
+	return rc ? cli_fail("reading the maps: %s", cli_strerror(rc)) : CLI_OK;
 }
 
 /* ---- once, or many times ---- */
@@ -244,7 +244,7 @@ static int cannot_run(const struct run *r, const struct bpf_program *prog, int r
 		hint = "; give it a packet: --data-in FILE, 14 bytes or more";
 	return cli_fail("%s: %s cannot be run like this (%s program: %s)%s", r->obj.path,
 			bpf_program__name(prog), type ? type : "unknown",
-			strerror(rc == -LINUX_ENOTSUPP ? EOPNOTSUPP : -rc), hint);
+			cli_strerror(rc), hint);
 }
 
 static int run_once(struct run *r)
@@ -354,7 +354,7 @@ static int replay_through(struct run *r, struct recording *rec)
 		return status;
 	rc = replay_create(r->engine->inlay->env, rec, &ro, &replay);
 	if (rc)
-		return cli_fail("cannot replay %s: %s", r->opts->input, strerror(-rc));
+		return cli_fail("cannot replay %s: %s", r->opts->input, cli_strerror(rc));
 	rc = replay_run(replay, 0, &stop);
 	cli_progress_clear();
 	bpf_object__for_each_program(prog, r->open) if (bpf_program__fd(prog) >= 0)

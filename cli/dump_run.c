@@ -38,8 +38,12 @@ static bool lowered_call(void *ctx, const struct bpf_insn *insn, char *buf, size
 	const struct lowered *low = ctx;
 	const struct insn_fact *fact = &low->text->facts[insn - low->text->insns];
 
-	if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
-		return false;
+	if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL) {
+		if (!fact->kfunc)
+			return false;
+		snprintf(buf, n, "%s", fact->kfunc->name);
+		return true;
+	}
 	if (insn->src_reg == 0)
 		snprintf(buf, n, "%s", helper_name(insn->imm));
 	else

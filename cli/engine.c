@@ -119,7 +119,7 @@ static int create_user(struct cli_engine *e, const struct cli_globals *g,
 	o.btf_size = e->btf_size;
 	err = inlay_create(&o, &e->inlay);
 	if (err)
-		return cli_fail("cannot make an engine: %s\n%s", strerror(-err), cli_libbpf_text());
+		return cli_fail("cannot make an engine: %s\n%s", cli_strerror(err), cli_libbpf_text());
 	e->inlay->inline_off = g->inline_off;
 	e->inlay->storage_impl = g->storage_impl;
 	return CLI_OK;

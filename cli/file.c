@@ -55,7 +55,7 @@ int cli_file_read(const char *path, struct cli_bytes *ret)
 	rc = f ? read_stream(f, ret) : -errno;
 	if (f && f != stdin)
 		fclose(f);
-	return rc ? cli_fail("%s: %s", path, strerror(-rc)) : CLI_OK;
+	return rc ? cli_fail("%s: %s", path, cli_strerror(rc)) : CLI_OK;
 }
 
 int cli_file_write(const char *path, const void *data, size_t size)
@@ -70,5 +70,5 @@ int cli_file_write(const char *path, const void *data, size_t size)
 		rc = errno ? errno : EIO;
 	if (f && f != stdout && fclose(f) && !rc)
 		rc = errno;
-	return rc ? cli_fail("%s: %s", path, strerror(rc)) : CLI_OK;
+	return rc ? cli_fail("%s: %s", path, cli_strerror(rc)) : CLI_OK;
 }

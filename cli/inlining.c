@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "dump.h"
 #include "json.h"
+#include "exec/exec.h"
 #include "object/helper.h"
 #include "object/instance.h"
 #include "object/prog.h"
@@ -62,10 +63,13 @@ static bool told(const struct prog *text, u32 i)
 static void show_prog(const char *name, const struct prog *prog, const struct btf *btf, bool json)
 {
 	struct strbuf scratch = STRBUF_INIT;
+	struct exec_jit_info jit;
 	u32 i;
 
 	if (prog->obj.inlay->interp && !json)
 		printf("%s: interpreted, nothing is inlined\n", name);
+	else if (exec_jit_info(prog, &jit) && !json)
+		printf("%s: not compiled but interpreted\n", name);
 	for (i = 0; prog->lowered && i < prog->lowered->nr_inlined; i++) {
 		const struct prog_inlined *in = &prog->lowered->inlined[i];
 

@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf/elfcheck.h"
+#include "cli.h"
 #include "object/map.h"
 
 #define MAX_OBJECT (256u << 20)
@@ -58,7 +59,7 @@ int cli_object_read(const char *path, struct cli_object *obj, struct strbuf *err
 	if (fd >= 0)
 		close(fd);
 	if (rc)
-		strbuf_printf(err, "%s: %s", path, strerror(-rc));
+		strbuf_printf(err, "%s: %s", path, cli_strerror(rc));
 	else if ((rc = btf_elfcheck(obj->data, obj->size, &why)))
 		strbuf_printf(err, "%s: %s", path, strbuf_str(&why));
 	strbuf_fini(&why);
@@ -139,7 +140,7 @@ int cli_object_open(const struct cli_object *obj, const struct cli_engine *engin
 
 		if (err)
 			strbuf_printf(err, "%s: cannot open: %s (%s)", obj->path,
-				      cli_object_reason(&why), strerror(-rc));
+				      cli_object_reason(&why), cli_strerror(rc));
 		strbuf_fini(&why);
 		return rc;
 	}

@@ -154,7 +154,7 @@ int rqs_start(struct rqs *rqs, u32 ring_entries, u32 row_bytes)
 		rqs->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 		if (rqs->stats_fd < 0)
 			fprintf(stderr, "inlay: run statistics cannot be switched on: %s\n",
-				strerror(-rqs->stats_fd));
+				cli_strerror(rqs->stats_fd));
 	}
 	return attach_all(rqs);
 }
@@ -225,7 +225,7 @@ int rqs_finish(struct rqs *rqs)
 					 line->row.ts, U64_MAX, &line->ran);
 
 		if (rc)
-			return cli_fail("who ran meanwhile: %s", strerror(-rc));
+			return cli_fail("who ran meanwhile: %s", cli_strerror(rc));
 		out->line(rqs, line);
 		rqs_shares_fini(&line->ran);
 	}

@@ -16,6 +16,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "cli.h"
 #include "object.h"
 
 extern const char rqs_obj_task[], rqs_obj_task_end[], rqs_obj_hash[], rqs_obj_hash_end[],
@@ -55,7 +56,7 @@ static int fail(struct strbuf *err, int rc, const char *what)
 {
 	struct strbuf why = STRBUF_INIT;
 
-	strbuf_printf(err, "%s: %s", what, strerror(-rc));
+	strbuf_printf(err, "%s: %s", what, cli_strerror(rc));
 	if (*cli_object_reason(&why))
 		strbuf_printf(err, " (%s)", strbuf_str(&why));
 	strbuf_fini(&why);

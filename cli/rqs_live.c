@@ -191,7 +191,7 @@ static int live_run(struct rqs *rqs)
 	if (!rc)
 		rc = rqs_find_open(rqs, rqs->end_ns);
 	if (rc)
-		return cli_fail("reading the rows: %s", strerror(-rc));
+		return cli_fail("reading the rows: %s", cli_strerror(rc));
 	return rqs_finish(rqs);
 }
 
@@ -214,7 +214,7 @@ int rqs_run_live(struct rqs *rqs)
 		goto out;
 	nr = libbpf_num_possible_cpus();
 	if (nr < 0) {
-		status = cli_fail("number of CPUs: %s", strerror(-nr));
+		status = cli_fail("number of CPUs: %s", cli_strerror(nr));
 		goto out;
 	}
 	rqs->live = true;

@@ -259,7 +259,7 @@ static int finish(struct replay_run *run, int rc)
 	if (rc < 0)
 		return cli_fail("%s", replay_error(run->replay));
 	if (run->error)
-		return cli_fail("reading the rows: %s", strerror(-run->error));
+		return cli_fail("reading the rows: %s", cli_strerror(run->error));
 	return status;
 }
 
@@ -277,7 +277,7 @@ static int replay_with_engine(struct rqs *rqs, struct recording *rec)
 		return cli_fail("out of memory");
 	rc = replay_create(rqs->engine->inlay->env, rec, &ro, &run.replay);
 	if (rc)
-		return cli_fail("cannot replay %s: %s", rqs->opts->input, strerror(-rc));
+		return cli_fail("cannot replay %s: %s", rqs->opts->input, cli_strerror(rc));
 	begin_output(&run);
 	rc = replay_all(&run);
 	status = finish(&run, rc);

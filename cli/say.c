@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One line on standard error, and the exit status that goes with it. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
 #include "base/strbuf.h"
+#include "base/types.h"
 #include "cli.h"
 #include "progress.h"
 
@@ -61,4 +67,17 @@ void cli_warnings_release(void)
 	cli_progress_clear();
 	fputs(strbuf_str(&held), stderr);
 	strbuf_fini(&held);
+}
+
+const char *cli_strerror(int err)
+{
+	static _Thread_local char text[128];
+	int code = err < 0 ? -err : err;
+
+	if (code == LINUX_ENOTSUPP)
+		code = EOPNOTSUPP;
+	if (code < __LIBBPF_ERRNO__START)
+		return strerror(code);
+	libbpf_strerror(code, text, sizeof(text));
+	return text;
 }

@@ -68,6 +68,57 @@ typedef void (*btf_trace_sched_process_fork)(void *__data, struct task_struct *p
 typedef void (*btf_trace_sched_process_exit)(void *__data, struct task_struct *p, bool group_dead);
 typedef void (*btf_trace_sched_migrate_task)(void *__data, struct task_struct *p, int dest_cpu);
 
+/*
+ * Functions programs may call (src/helpers/kfuncs.def), with Linux 6.18's prototypes, of which the endings of parameters' names
+ * are a part. Nothing runs here: the bodies are in src/helpers/.
+ */
+#define KFUNC __attribute__((btf_decl_tag("bpf_kfunc")))
+#define FASTCALL __attribute__((btf_decl_tag("bpf_fastcall")))
+
+KFUNC int bpf_copy_from_user_str(void *dst, u32 dst__sz, const void *unsafe_ptr__ign, u64 flags)
+{
+	return 0;
+}
+KFUNC void bpf_preempt_disable(void) {}
+KFUNC void bpf_preempt_enable(void) {}
+KFUNC void bpf_rcu_read_lock(void) {}
+KFUNC void bpf_rcu_read_unlock(void) {}
+KFUNC FASTCALL void *bpf_rdonly_cast(const void *obj__ign, u32 btf_id__k)
+{
+	return 0;
+}
+#define STR(name, ...)                                                                             \
+	KFUNC int bpf_##name(__VA_ARGS__)                                                          \
+	{                                                                                          \
+		return 0;                                                                          \
+	}
+STR(strcasecmp, const char *s1__ign, const char *s2__ign)
+STR(strchr, const char *s__ign, char c)
+STR(strchrnul, const char *s__ign, char c)
+STR(strcmp, const char *s1__ign, const char *s2__ign)
+STR(strcspn, const char *s__ign, const char *reject__ign)
+STR(strlen, const char *s__ign)
+STR(strnchr, const char *s__ign, unsigned long count, char c)
+STR(strnlen, const char *s__ign, unsigned long count)
+STR(strnstr, const char *s1__ign, const char *s2__ign, unsigned long len)
+STR(strrchr, const char *s__ign, int c)
+STR(strspn, const char *s__ign, const char *accept__ign)
+STR(strstr, const char *s1__ign, const char *s2__ign)
+KFUNC struct task_struct *bpf_task_acquire(struct task_struct *p)
+{
+	return p;
+}
+KFUNC struct task_struct *bpf_task_from_pid(s32 pid)
+{
+	return 0;
+}
+KFUNC struct task_struct *bpf_task_from_vpid(s32 vpid)
+{
+	return 0;
+}
+KFUNC void bpf_task_release(struct task_struct *p) {}
+KFUNC void bpf_throw(u64 cookie) {}
+
 /* Referenced once, so that the compiler describes them. */
 struct inlay_model {
 	btf_trace_sched_switch *sched_switch;

@@ -4,6 +4,9 @@
 #define INLAY_BASE_ARCH_H
 
 #include <ucontext.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "base/types.h"
 
@@ -12,6 +15,7 @@
 #define ARCH_AUDIT 0xc000003e /* AUDIT_ARCH_X86_64, for seccomp filters */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
 #define arch_relax() __builtin_ia32_pause() /* in a loop that waits for another CPU */
+#define arch_ticks() __builtin_ia32_rdtsc() /* the cycle counter */
 #define ARCH_SSE2 1 /* <emmintrin.h> works; without it plain C does the same */
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,@function\narch_copy_bytes:\n" \
@@ -30,6 +34,13 @@
 #define ARCH_AUDIT 0xc00000b7 /* AUDIT_ARCH_AARCH64 */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.pc)
 #define arch_relax() __asm__ volatile("yield")
+static inline u64 arch_ticks(void)
+{
+	u64 ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,%function\narch_copy_bytes:\n" \
 	".globl arch_copy_begin\n.hidden arch_copy_begin\narch_copy_begin:\n" \
@@ -44,6 +55,18 @@
 #else
 #error "inlay supports x86-64 and arm64"
 #endif
+
+/* Whether arch_ticks() counts at one rate on all CPUs, whatever their clocks do. */
+static inline bool arch_ticks_steady(void)
+{
+#if defined(__x86_64__)
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1;
+#else
+	return true;
+#endif
+}
 
 /*
  * ARCH_COPY_ASM defines it, in base/probe.c. Fault-safe copy of n bytes, one at a time; returns the number of bytes NOT copied. arch_copy_fixup is where the fault

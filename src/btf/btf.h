@@ -212,4 +212,7 @@ int btf_find_member(const struct btf *btf, u32 struct_id, const char *field, u32
  * argument. */
 bool btf_has_decl_tag(const struct btf *btf, u32 id, s32 component, const char *tag);
 
+/* What follows prefix in the one DECL_TAG that begins so: 0, -ENOENT (none), -EEXIST (several). */
+int btf_find_tag(const struct btf *btf, u32 id, s32 component, const char *prefix, const char **ret_rest);
+
 #endif

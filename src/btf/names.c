@@ -227,7 +227,7 @@ static const struct btf_tag_ref *first_tag(const struct btf *btf, u32 target, s3
 	return &btf->tags[lo];
 }
 
-const char *btf_tag_value(const struct btf *btf, u32 target, s32 component, const char *prefix)
+int btf_find_tag(const struct btf *btf, u32 target, s32 component, const char *prefix, const char **ret_rest)
 {
 	const char *found = NULL, *text;
 	const struct btf_tag_ref *tag;
@@ -242,11 +242,19 @@ const char *btf_tag_value(const struct btf *btf, u32 target, s32 component, cons
 			if (strncmp(text, prefix, n))
 				continue;
 			if (found)
-				return NULL;
+				return -EEXIST;
 			found = text + n;
 		}
 	}
-	return found;
+	*ret_rest = found;
+	return found ? 0 : -ENOENT;
+}
+
+const char *btf_tag_value(const struct btf *btf, u32 target, s32 component, const char *prefix)
+{
+	const char *rest;
+
+	return btf_find_tag(btf, target, component, prefix, &rest) ? NULL : rest;
 }
 
 bool btf_has_decl_tag(const struct btf *btf, u32 id, s32 component, const char *tag_text)

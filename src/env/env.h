@@ -120,7 +120,7 @@ struct env_tls {
 	u8 registered;	   /* thread known to RCU */
 	u8 in_handler;	   /* running inside a signal handler */
 	u64 tail_calls;	   /* made by the run in progress; the engines' */
-	u64 reserved;
+	u64 throw_to;	   /* stack of the innermost run that can throw; the compilers' */
 };
 
 extern __thread struct env_tls env_tls __attribute__((tls_model("initial-exec")));

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "env/env.h"
 #include "exec/exec_int.h"
@@ -34,6 +35,16 @@ int exec_make_funcs(struct prog *prog, u32 nr)
 	return 0;
 }
 
+u32 exec_exception_cb(const struct prog *text)
+{
+	u32 i;
+
+	for (i = 0; i < text->nr_subprogs; i++)
+		if (text->subprogs[i].is_exception_cb)
+			return i;
+	return PROG_NO_SUBPROG;
+}
+
 /* The index is a u32 to Linux: what is above is not looked at. */
 struct prog *exec_tail_target(struct map *map, u64 index)
 {
@@ -47,10 +58,19 @@ struct prog *exec_tail_target(struct map *map, u64 index)
 	return target;
 }
 
-static void say_interpreted(struct strbuf *log, const struct strbuf *why)
+/* Such a program runs ten times slower: its loader is told, the instance's log too, and it is counted. */
+static void say_interpreted(const struct prog *prog, struct strbuf *log, const struct strbuf *why)
 {
+	struct inlay *inlay = prog->obj.inlay;
+	const char *text = strbuf_str(why);
+
 	if (log && why->len)
-		strbuf_printf(log, "not compiled, interpreted: %s", strbuf_str(why));
+		strbuf_printf(log, "not compiled, interpreted: %s", text);
+	if (!inlay || jit_available())
+		return;
+	__atomic_fetch_add(&inlay->nr_refused, 1, __ATOMIC_RELAXED);
+	log_to(&inlay->log, LOG_WARN, "program '%s' is not compiled but interpreted: %.*s", prog->name,
+	       (int)strcspn(text, "\n"), text);
 }
 
 int exec_prepare_as(struct prog *prog, enum exec_engine engine, struct strbuf *log)
@@ -69,7 +89,7 @@ int exec_prepare_as(struct prog *prog, enum exec_engine engine, struct strbuf *l
 	if (err && err != -ENOMEM) {
 		err = exec_interp.prepare(prog, log);
 		if (!err)
-			say_interpreted(log, &why);
+			say_interpreted(prog, log, &why);
 	}
 	strbuf_fini(&why);
 	return err;

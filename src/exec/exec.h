@@ -45,7 +45,8 @@ const struct caps *exec_caps(const struct inlay *inlay);
  * prog: rewritten, not visible to others. Functions loaded by ld_imm64 become pointers to prog->funcs[],
  * whose call may be used by helpers while the program runs. 0, -ENOMEM, or -EOPNOTSUPP with the reason in
  * log (may be NULL): an instruction or helper this engine cannot execute. Where the compiler cannot and the interpreter
- * can, 0, and the log says why it is interpreted. The program then runs in any thread, signal handlers included, any
+ * can, 0, and the log says why it is interpreted; if it is this program and not the system that keeps it from being
+ * compiled, the instance's log says so as well (a warning), and nr_refused of the instance counts it. The program then runs in any thread, signal handlers included, any
  * number at once. prog->image_free() gives everything back; no run may be under way.
  */
 int exec_prepare(struct prog *prog, struct strbuf *log);

@@ -30,10 +30,19 @@ static inline const struct prog *exec_text(const struct prog *prog)
 	return prog->lowered ? prog->lowered : prog;
 }
 
-/* What a call of a helper calls, NULL: nothing that could run. */
+/* The instruction leaves the program for its exception callback. op: of the instruction whose fact it is. */
+static inline bool exec_throws(int op, const struct insn_fact *fact)
+{
+	return op == ISA_CALL_KFUNC && fact->kfunc && fact->kfunc->flags & KFUNC_THROWS;
+}
+
+/* Subprogram that exceptions go on with; PROG_NO_SUBPROG: none. */
+u32 exec_exception_cb(const struct prog *text);
+
+/* What a call of a helper or kernel function calls, NULL: nothing that could run. */
 static inline helper_fn exec_callee(const struct insn_fact *fact)
 {
-	if (fact->fn)
+	if (fact->fn) /* of a kernel function always */
 		return fact->fn;
 	return fact->helper ? fact->helper->fn : NULL;
 }
@@ -71,7 +80,9 @@ struct exec_image {
 
 #define EXEC_TAIL_CALL ISA_OP_MAX /* index of the handler of a helper call that is a tail call */
 
-/* By enum isa_op, and EXEC_TAIL_CALL: the handler, 0 if the interpreter has none. */
+#define EXEC_THROW     (ISA_OP_MAX + 1) /* … of a call that throws; imm: struct exec_sub of the exception callback */
+
+/* By enum isa_op, EXEC_TAIL_CALL and EXEC_THROW: the handler, 0 if the interpreter has none. */
 const s32 *exec_handlers(void);
 
 /* Runs a subprogram with these arguments. */

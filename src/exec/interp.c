@@ -175,14 +175,15 @@ static u64 interpret(const struct exec_sub *sub, const u64 arg[5], const s32 **r
 #define ROW_CALL(name)	    ROW_##name
 #define ROW_CALL_HELPER	    [ISA_CALL_HELPER] = &&op_CALL_HELPER - &&base_label,
 #define ROW_CALL_SUBPROG    [ISA_CALL_SUBPROG] = &&op_CALL_SUBPROG - &&base_label,
-#define ROW_CALL_KFUNC
+#define ROW_CALL_KFUNC	    [ISA_CALL_KFUNC] = &&op_CALL_HELPER - &&base_label,
 #define ROW_CAST(name)
 #define ROW_LD_ABS(name)
 #define ROW_LD_IND(name)
-	static const s32 handlers[ISA_OP_MAX + 1] = {
+	static const s32 handlers[ISA_OP_MAX + 2] = {
 #define OP(name, kind, ...) ROW_##kind(name)
 #include "isa/insn.def"
 		[EXEC_TAIL_CALL] = &&op_tail_call - &&base_label,
+		[EXEC_THROW] = &&op_throw - &&base_label,
 	};
 	struct frame frames[PROG_MAX_FRAMES], *f = frames;
 	const struct exec_insn *pc;
@@ -242,6 +243,13 @@ op_EXIT:
 	memcpy(&regs[6], f->saved, sizeof(f->saved));
 	f--;
 	NEXT;
+op_throw: /* every frame goes; r1 is the cookie. (None of them was entered by a helper: callbacks do not throw) */
+	sub = (const struct exec_sub *)pc->imm;
+	f = frames;
+	enter(f, sub->depth);
+	regs[10] = (u64)(f->stack + PROG_STACK);
+	pc = sub->code;
+	GO;
 op_MAY_GOTO:
 	if (unlikely(!f->may_goto)) {
 		pc += pc->jump;

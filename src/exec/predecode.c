@@ -50,7 +50,18 @@ static int lower_call(struct lowering *lo, u32 pc, int op, struct exec_insn *out
 		out->handler = lo->handlers[EXEC_TAIL_CALL];
 		return 0;
 	}
+	if (exec_throws(op, fact)) {
+		u32 cb = exec_exception_cb(lo->text);
+
+		if (cb == PROG_NO_SUBPROG)
+			return refuse(lo, pc, "a throw without callback", "");
+		out->handler = lo->handlers[EXEC_THROW];
+		out->imm = (u64)&lo->image->subs[cb];
+		return 0;
+	}
 	out->imm = (u64)exec_callee(fact);
+	if (!out->imm && op == ISA_CALL_KFUNC)
+		return refuse(lo, pc, "inlay cannot run kernel function ", fact->kfunc ? fact->kfunc->name : "");
 	if (!out->imm)
 		return refuse(lo, pc, "inlay cannot run helper ", helper_name(lo->text->insns[pc].imm));
 	return 0;

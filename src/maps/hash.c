@@ -35,12 +35,8 @@ u64 hash_key(const struct hash_map *h, const void *key)
 
 /* ---- readers ---- */
 
-/*
- * size, elem_bytes: h's, constants in the twins. ret_word, if not NULL: the first word of the value as it was while the element
- * was in the map.
- */
-static inline __attribute__((always_inline)) char *find(const struct hash_map *h, u64 hash, const void *key, u32 size,
-							u64 elem_bytes, u64 *ret_word)
+/* ret_word, if not NULL: the first word of the value as it was while the element was in the map. */
+static __attribute__((noinline)) char *find_any(const struct hash_map *h, u64 hash, const void *key, u64 *ret_word)
 {
 	struct hash_group *home = hash_home(h, hash), *g;
 	u8 tag = hash_tag(hash);
@@ -51,24 +47,51 @@ again:
 	seq = __atomic_load_n(&home->seq, __ATOMIC_ACQUIRE);
 	for (g = home;; g = &h->group[next]) {
 		for (bits = hash_match(g, tag); bits; bits &= bits - 1) {
-			e = h->elem + __atomic_load_n(&g->elem[(u32)__builtin_ctz(bits)], __ATOMIC_ACQUIRE) * elem_bytes;
-			if (unlikely(!hash_equal(e, key, size)))
+			e = hash_elem_at(h, hash_elem_of(g, bits));
+			if (!hash_equal(e, key, h->map.key_size))
 				continue;
 			if (ret_word)
 				*ret_word = __atomic_load_n((u64 *)(e + h->value_off), __ATOMIC_ACQUIRE);
 			if (unlikely(__atomic_load_n(&home->seq, __ATOMIC_RELAXED) != seq))
 				goto again;
-			if (!e)
-				__builtin_unreachable();
 			return e;
 		}
 		next = __atomic_load_n(&g->next, __ATOMIC_ACQUIRE);
-		if (likely(!next))
+		if (!next)
 			break;
 	}
 	if (unlikely(__atomic_load_n(&home->seq, __ATOMIC_RELAXED) != seq))
 		goto again;
 	return NULL;
+}
+
+/*
+ * The same where it is as easy as nearly always: the first tag that agrees is the key's, or none does and there is no overflow.
+ * Free of loops, it needs no register saved. size, elem_bytes: h's, constants in the twins.
+ */
+static inline __attribute__((always_inline)) char *find(const struct hash_map *h, u64 hash, const void *key, u32 size,
+							u64 elem_bytes, u64 *ret_word)
+{
+	const struct hash_group *home = hash_home(h, hash);
+	u32 seq = __atomic_load_n(&home->seq, __ATOMIC_ACQUIRE), bits = hash_match_any(home, hash_tag(hash));
+	char *e;
+
+	if (bits & HASH_SLOTS) {
+		e = h->elem + hash_elem_of(home, bits) * elem_bytes;
+		if (likely(hash_equal(e, key, size))) {
+			if (ret_word)
+				*ret_word = __atomic_load_n((u64 *)(e + h->value_off), __ATOMIC_ACQUIRE);
+			if (likely(__atomic_load_n(&home->seq, __ATOMIC_RELAXED) == seq)) {
+				if (!e)
+					__builtin_unreachable();
+				return e;
+			}
+		}
+	} else if (likely(!__atomic_load_n(&home->next, __ATOMIC_ACQUIRE)) &&
+		   likely(__atomic_load_n(&home->seq, __ATOMIC_RELAXED) == seq)) {
+		return NULL;
+	}
+	return find_any(h, hash, key, ret_word);
 }
 
 char *hash_find_hashed(const struct hash_map *h, u64 hash, const void *key)
@@ -99,24 +122,29 @@ u64 hash_find_word(const struct hash_map *h, const void *key)
 		return e ? (u64)e + (value_off_) : 0;                                              \
 	}
 
+/* Words, addresses of both families with and without ports, what programs make of them and a process or a device. */
+#define SIZES(ROW) ROW(4) ROW(8) ROW(12) ROW(16) ROW(20) ROW(24) ROW(32) ROW(40) ROW(48) ROW(64)
+
+#define SIZED_TWIN(size_) TWIN(twin_##size_, size_, ((size_) + 7) / 8 * 8, h->elem_bytes)
+SIZES(SIZED_TWIN)
 TWIN(twin_4_small, 4, 8, 16ull)
 TWIN(twin_8_small, 8, 8, 16ull)
-TWIN(twin_4, 4, 8, h->elem_bytes)
-TWIN(twin_8, 8, 8, h->elem_bytes)
-TWIN(twin_16, 16, 16, h->elem_bytes)
 TWIN(twin_any, h->map.key_size, h->value_off, h->elem_bytes)
 
 u64 (*hash_twin(const struct map *map))(u64, u64, u64, u64, u64)
 {
 	bool small = map->value_size <= 8 && !(map->ops->flags & MAP_PERCPU);
 
+	if (small && map->key_size == 4)
+		return twin_4_small;
+	if (small && map->key_size == 8)
+		return twin_8_small;
 	switch (map->key_size) {
-	case 4:
-		return small ? twin_4_small : twin_4;
-	case 8:
-		return small ? twin_8_small : twin_8;
-	case 16:
-		return twin_16;
+#define CASE(size_) \
+	case size_: \
+		return twin_##size_;
+		SIZES(CASE)
+#undef CASE
 	}
 	return twin_any;
 }
@@ -126,15 +154,11 @@ u64 (*hash_twin(const struct map *map))(u64, u64, u64, u64, u64)
 u8 hash_lock(struct hash_group *home)
 {
 	u8 mask = map_mask();
-	u32 seq;
 
-	for (;;) {
-		seq = __atomic_load_n(&home->seq, __ATOMIC_RELAXED);
-		if (likely(!(seq & 1)) && likely(__atomic_compare_exchange_n(&home->seq, &seq, seq | 1, true, __ATOMIC_ACQUIRE,
-									      __ATOMIC_RELAXED)))
-			return mask;
+	/* no look at it before: the line would come twice, shared and to own, if another processor has it */
+	while (unlikely(__atomic_fetch_or(&home->seq, 1, __ATOMIC_ACQUIRE) & 1))
 		map_wait_bit(&home->seq);
-	}
+	return mask;
 }
 
 void hash_unlock(struct hash_group *home, u8 mask)

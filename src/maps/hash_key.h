@@ -90,6 +90,14 @@ static inline u64 hash_key_word(const void *key, u32 i, u32 size)
 	return word;
 }
 
+/* What differs in word i, if a key of that size has it. */
+static inline u64 hash_differs(const char *e, const void *key, u32 i, u32 size)
+{
+	if (8 * i >= size)
+		return 0;
+	return __atomic_load_n((const u64 *)e + i, __ATOMIC_ACQUIRE) ^ hash_key_word(key, i, size);
+}
+
 /* e may be reused meanwhile: whoever finds it equal asks the home group's seq whether it was. */
 static inline bool hash_equal(const char *e, const void *key, u32 size)
 {
@@ -98,6 +106,10 @@ static inline bool hash_equal(const char *e, const void *key, u32 size)
 
 	if (size == 4)
 		return __atomic_load_n((const u32 *)e, __ATOMIC_ACQUIRE) == hash_load32(key);
+	if (__builtin_constant_p(size) && size <= 64) /* where one agrees, mostly all do: no branch a word */
+		return !(hash_differs(e, key, 0, size) | hash_differs(e, key, 1, size) | hash_differs(e, key, 2, size) |
+			 hash_differs(e, key, 3, size) | hash_differs(e, key, 4, size) | hash_differs(e, key, 5, size) |
+			 hash_differs(e, key, 6, size) | hash_differs(e, key, 7, size));
 	for (i = 0; i < size / 8; i++)
 		if (__atomic_load_n(&words[i], __ATOMIC_ACQUIRE) != hash_load64((const char *)key + 8 * i))
 			return false;
@@ -127,14 +139,14 @@ static inline u32 hash_zero_bytes(u64 words)
 	return (high >> 7) * 0x0102040810204080ULL >> 56;
 }
 
-/* Bit i: tag i is this one. */
+/* Bit i: tag i is this one; bits from HASH_GROUP on mean nothing. */
 static inline u32 hash_match_plain(const struct hash_group *g, u8 tag)
 {
 	const u64 *words = (const u64 *)g;
 	u64 all = tag * 0x0101010101010101ULL;
 	u32 low = hash_zero_bytes(__atomic_load_n(&words[0], __ATOMIC_ACQUIRE) ^ all);
 
-	return (low | hash_zero_bytes(__atomic_load_n(&words[1], __ATOMIC_ACQUIRE) ^ all) << 8) & HASH_SLOTS;
+	return low | hash_zero_bytes(__atomic_load_n(&words[1], __ATOMIC_ACQUIRE) ^ all) << 8;
 }
 
 #ifdef ARCH_SSE2
@@ -145,17 +157,31 @@ static inline u32 hash_match_sse2(const struct hash_group *g, u8 tag)
 
 	/* the processor keeps loads in order; the compiler shall, too */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return bits & HASH_SLOTS;
+	return bits;
 }
 #endif
 
-static inline u32 hash_match(const struct hash_group *g, u8 tag)
+/* A lookup is faster if it asks "& HASH_SLOTS" beside its way, not on it: the lowest bit is the same. */
+static inline u32 hash_match_any(const struct hash_group *g, u8 tag)
 {
 #ifdef HASH_PLAIN_MATCH
 	return hash_match_plain(g, tag);
 #else
 	return hash_match_sse2(g, tag);
 #endif
+}
+
+static inline u32 hash_match(const struct hash_group *g, u8 tag)
+{
+	return hash_match_any(g, tag) & HASH_SLOTS;
+}
+
+/* The number at the lowest bit. The address is spelled out: compilers else add and widen more than it needs. */
+static inline u32 hash_elem_of(const struct hash_group *g, u32 bits)
+{
+	u64 at = (u64)g + 4 * (u64)(u32)__builtin_ctz(bits) + offsetof(struct hash_group, elem);
+
+	return __atomic_load_n((const u32 *)at, __ATOMIC_ACQUIRE);
 }
 
 #endif

@@ -54,7 +54,8 @@ static struct size_cache *size_cache_make(u64 size, u32 align)
 	if (!c)
 		return NULL;
 	c->cache = objcache_create(size, align, 0);
-	if (!c->cache) {
+	if (!c->cache || objcache_warm(c->cache)) {
+		objcache_destroy(c->cache);
 		free(c);
 		return NULL;
 	}
@@ -119,7 +120,8 @@ int lstore_update(struct env_owner *owner, struct lstore_map *map, const void *v
 void lstore_owner_free(struct env_owner *owner)
 {
 	/* creators look at it after they have made the owner point to their storage, or under its lock */
-	__atomic_store_n(&owner->gone, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&owner->gone, __ATOMIC_RELAXED)) /* else we ourselves have set it before */
+		__atomic_store_n(&owner->gone, 1, __ATOMIC_SEQ_CST);
 	/* a map that finds its last element gone waits a grace period: so it is there until we have given that one back */
 	rcu_thread_enter();
 	rcu_enter();

@@ -278,11 +278,14 @@ u64 map_linux_task_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 /* owner->gone is set. In a read section. */
 void map_linux_owner_free(struct env_owner *owner)
 {
-	struct linux_storage *s = __atomic_exchange_n((struct linux_storage **)&owner->list, NULL, __ATOMIC_SEQ_CST);
+	struct linux_storage *s = NULL;
 	struct linux_elem *e, *next, *out = NULL;
 	bool last = false;
 	u8 mask;
 
+	/* a creator that comes after this load sees that the owner is gone */
+	if (__atomic_load_n(&owner->list, __ATOMIC_SEQ_CST))
+		s = __atomic_exchange_n((struct linux_storage **)&owner->list, NULL, __ATOMIC_SEQ_CST);
 	if (!s)
 		return;
 	linux_lock(LSTORE_TASK);

@@ -10,7 +10,8 @@
 /* Leaf pointers of a storage of each size, the one to itself included. The first makes 192 bytes with the cache's own. */
 static const u32 class_leaves[] = {5, 40, 320, 4096};
 
-#define NR_CLASSES ARRAY_SIZE(class_leaves)
+#define NR_CLASSES  ARRAY_SIZE(class_leaves)
+#define SLOTS_STALE U32_MAX /* nr of a storage that was replaced: its pointers stay, for who still reads it */
 #define SLOTS_MAX  (SLOTS_DIRECT + SLOTS_FANOUT * 4095u)
 
 /*
@@ -37,8 +38,11 @@ static int caches_init(void)
 		if (!storages[i])
 			return -ENOMEM;
 	}
-	if (!leaves)
+	if (!leaves) {
 		leaves = objcache_create(sizeof(struct slots_leaf), 8, 0);
+		if (leaves && objcache_warm(storages[0]))
+			return -ENOMEM; /* not again: it is for speed */
+	}
 	return leaves ? 0 : -ENOMEM;
 }
 
@@ -83,7 +87,7 @@ static int slot_take(enum lstore_kind kind, u32 *ret_slot)
 
 static int slots_map_init(struct lstore_map *map)
 {
-	u32 slot, leaf = 0;
+	u32 slot, leaf = 0, first = offsetof(struct slots_storage, slot);
 	int err = slot_take(map->kind, &slot);
 
 	if (err)
@@ -93,9 +97,10 @@ static int slots_map_init(struct lstore_map *map)
 		slot -= SLOTS_DIRECT;
 		leaf = 1 + slot / SLOTS_FANOUT;
 		slot %= SLOTS_FANOUT;
+		first = 0;
 	}
 	map->leaf_off = offsetof(struct slots_storage, leaf) + 8 * leaf;
-	map->slot_off = 8 * slot;
+	map->slot_off = first + 8 * slot;
 	return 0;
 }
 
@@ -118,17 +123,21 @@ static bool is_none(const void *s)
 	return s == env_no_slots;
 }
 
+/*
+ * What the end of an owner gives back is empty as a new one is, so it need not be made again: only fresh memory, and what
+ * was replaced by a larger one.
+ */
 static struct slots_storage *make_storage(u32 class)
 {
 	struct slots_storage *s = objcache_alloc(storages[class]);
 	u32 i;
 
-	if (!s)
-		return NULL;
+	if (!s || likely(s->limit && !s->nr))
+		return s;
 	memset(s->slot, 0, sizeof(s->slot));
 	s->limit = offsetof(struct slots_storage, leaf) + 8 * class_leaves[class];
 	s->class = class;
-	s->nr = 0;
+	s->nr = s->nr_leaves = 0;
 	s->leaf[0] = s;
 	for (i = 1; i < class_leaves[class]; i++)
 		s->leaf[i] = (void *)&no_leaf;
@@ -150,11 +159,14 @@ static struct slots_storage *storage_with(struct env_owner *owner, struct slots_
 		memcpy(s->slot, old->slot, sizeof(s->slot));
 		memcpy(&s->leaf[1], &old->leaf[1], 8 * (class_leaves[old->class] - 1));
 		s->nr = old->nr;
+		s->nr_leaves = old->nr_leaves;
 	}
 	LSTORE_HOOK("slots: new storage");
 	__atomic_store_n(&owner->slots, s, __ATOMIC_RELEASE); /* pairs with the acquire of slots_find() */
-	if (!is_none(old))
+	if (!is_none(old)) {
+		old->nr = SLOTS_STALE;
 		objcache_free_rcu(storages[old->class], old);
+	}
 	return s;
 }
 
@@ -171,10 +183,10 @@ static void **slot_make(struct env_owner *owner, const struct lstore_map *map)
 		return NULL;
 	leaf = s->leaf[i];
 	if (leaf == &no_leaf) {
-		leaf = objcache_alloc(leaves);
+		leaf = objcache_alloc(leaves); /* given back with all its elements gone: zeros */
 		if (!leaf)
 			return NULL;
-		memset(leaf, 0, sizeof(*leaf));
+		s->nr_leaves++;
 		__atomic_store_n(&s->leaf[i], leaf, __ATOMIC_RELEASE);
 	}
 	return (void **)((char *)leaf + map->slot_off);
@@ -328,9 +340,15 @@ void map_slots_owner_free(struct env_owner *owner)
 	for (i = 1; s->nr && i < n; i++)
 		drop_all(s, ((struct slots_leaf *)s->leaf[i])->slot, SLOTS_FANOUT);
 	map_lock_release(lock_of(owner), mask);
-	for (i = 1; i < n; i++)
-		if (s->leaf[i] != &no_leaf)
-			objcache_free_rcu(leaves, s->leaf[i]);
+	for (i = 1; s->nr_leaves; i++) {
+		struct slots_leaf *leaf = s->leaf[i];
+
+		if (leaf == &no_leaf)
+			continue;
+		s->nr_leaves--;
+		__atomic_store_n(&s->leaf[i], (void *)&no_leaf, __ATOMIC_RELAXED); /* readers find NULLs in both */
+		objcache_free_rcu(leaves, leaf);
+	}
 	objcache_free_rcu(storages[s->class], s);
 }
 

@@ -35,10 +35,11 @@ struct slots_leaf {
 
 /* An owner's. */
 struct slots_storage {
-	void *slot[SLOTS_DIRECT]; /* addresses of values; RCU */
 	u64 limit;		  /* bytes: offset behind the last leaf pointer; constant */
-	u32 class;		  /* which size it has */
+	u16 class;		  /* which size it has */
+	u16 nr_leaves;		  /* made, itself not counted */
 	u32 nr;			  /* elements */
+	void *slot[SLOTS_DIRECT]; /* addresses of values; RCU. The first few lie on the line of what is above */
 	void *leaf[];		  /* struct slots_leaf; [0] is the storage itself, never used as more than 16 slots; RCU */
 };
 

@@ -12,6 +12,7 @@
 #include "object/instance.h"
 #include "rcu/mem.h"
 
+#define MAP_RESIDENT_MAX (4u << 20) /* bytes: memory users can map is made resident up to this size */
 #define MAP_SPINS 200 /* looks at a held lock before the CPU is offered to whoever holds it */
 
 void map_wait_bit(const u32 *word)
@@ -104,6 +105,11 @@ int map_mem_init(struct memfile *mem, const char *name, u64 size)
 	err = memfile_init(mem, name, size);
 	if (err)
 		return err;
+#ifdef MADV_POPULATE_WRITE
+	/* resident like the kernel's, not by faults in the middle of programs; not done, they come by those */
+	if (size <= MAP_RESIDENT_MAX)
+		madvise(mem->addr, mem->size, MADV_POPULATE_WRITE);
+#endif
 	/* whoever holds the descriptor could otherwise cut the file and fault us */
 	if (fcntl(mem->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)) {
 		err = -errno;

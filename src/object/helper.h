@@ -79,6 +79,50 @@ struct helper_desc {
 	gen_fn gen; /* code in place of a call, whatever map it gets (object/gen.h); NULL: none. INLINE_HELPER */
 };
 
+/* kfunc_desc.flags: Linux's (KF_*), then what a call does to the state of the program. */
+enum kfunc_flag {
+	KFUNC_ACQUIRE = 1u << 0,      /* the returned pointer is a reference */
+	KFUNC_RELEASE = 1u << 1,      /* gives back the reference it gets; its pointers must be trusted */
+	KFUNC_RET_NULL = 1u << 2,     /* may return NULL */
+	KFUNC_TRUSTED_ARGS = 1u << 3, /* pointers to structures must be trusted or referenced */
+	KFUNC_RCU_ARGS = 1u << 4,     /* … or protected by RCU */
+	KFUNC_SLEEPABLE = 1u << 5,    /* only sleepable programs, outside of sections */
+	KFUNC_FASTCALL = 1u << 6,     /* loses r0 and its arguments only */
+	KFUNC_RCU_LOCK = 1u << 7,     /* opens a section; these do not nest */
+	KFUNC_RCU_UNLOCK = 1u << 8,
+	KFUNC_PREEMPT_OFF = 1u << 9, /* opens a section; these nest */
+	KFUNC_PREEMPT_ON = 1u << 10,
+	KFUNC_THROWS = 1u << 11, /* never returns: the engines leave the program, through its exception callback, with r1 */
+	KFUNC_CAST = 1u << 12,	 /* r0 = r1, of the type its second argument names by id; rewrite/ makes it a move */
+};
+
+/* Program types that may call a kernel function beside those every type may; prog_type_ops.kfunc_groups. */
+enum kfunc_group {
+	KFUNCS_COMMON = 0,	 /* every program type */
+	KFUNCS_GENERIC = 1u << 0, /* tracing, tracepoint, … : Linux's generic set */
+};
+
+/*
+ * A kernel function programs may call. Arguments are judged by its prototype in the machine's BTF and the endings of its
+ * parameters' names (__sz, __k, __ign …), as in Linux.
+ */
+struct kfunc_desc {
+	const char *name; /* "bpf_task_acquire"; BTF gives it its number */
+	/* Arguments narrower than 64 bits have anything above them; so may the result. NULL: KFUNC_THROWS, KFUNC_CAST */
+	helper_fn fn;
+	u32 flags; /* enum kfunc_flag */
+	/*
+	 * What fn is written for, the result first: "v" void, "i" a number, "p" a pointer, "p:NAME" one to struct NAME; a
+	 * machine whose BTF says otherwise has no such function.
+	 */
+	const char *proto;
+};
+
+/* By name; NULL: inlay has no such function. */
+const struct kfunc_desc *kfunc_by_name(const char *name);
+/* enum kfunc_group bits of kfuncs.def. */
+u32 kfunc_groups(const struct kfunc_desc *kfunc);
+
 /* By UAPI number; NULL: inlay has no such helper. */
 const struct helper_desc *helper_by_id(u32 id);
 /* enum helper_group bits of helpers.def; 0: inlay has no such helper. */

@@ -46,6 +46,7 @@ struct inlay {
 	long nr_objs[OBJ_KINDS];  /* alive, published or not; atomic. All 0 once everything was closed */
 	int stats_users;	  /* > 0: run count and time are kept; atomic */
 	bool interp;		  /* --interp */
+	u32 nr_refused;		  /* programs loaded that the compiler refused: they are interpreted; atomic */
 	u32 inline_off;		  /* --no-inline: enum inline_kind bits that stay calls */
 	const char *storage_impl; /* --storage-impl: name of the storage variant (maps/); NULL: the default. Before the first map */
 	void *cli;		  /* the embedder's */

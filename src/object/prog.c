@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ticks.h"
 #include "btf/btf.h"
 #include "env/env.h"
 #include "object/helper.h"
@@ -93,10 +94,17 @@ static u64 hist_bucket_end(u32 i)
 static __attribute__((noinline, cold)) u64 run_counted(struct prog *prog, void *ctx)
 {
 	struct prog_stats *s = &prog->stats[env_tls.cpu];
-	u64 start = now_ns(), ns, ret;
+	u64 scale = __atomic_load_n(&arch_ticks_scale, __ATOMIC_RELAXED), start, ns, ret;
 
-	ret = prog->entry(prog, ctx);
-	ns = now_ns() - start;
+	if (likely(scale)) {
+		start = arch_ticks();
+		ret = prog->entry(prog, ctx);
+		ns = arch_ticks_ns(arch_ticks() - start, scale);
+	} else {
+		start = now_ns();
+		ret = prog->entry(prog, ctx);
+		ns = now_ns() - start;
+	}
 	s->cnt++;
 	s->nsecs += ns;
 	s->hist[hist_bucket(ns)]++;

@@ -9,6 +9,7 @@
 struct bpf_insn;
 struct btf;
 struct helper_desc;
+struct kfunc_desc;
 struct map;
 struct prog;
 struct prog_type_ops;
@@ -35,6 +36,9 @@ enum insn_mem {
 	INSN_MEM_PROBE, /* BTF pointer that may be stale or NULL: a fault reads as zero */
 };
 
+/* The function loaded is never called (the callback of a loop of no rounds) and has been removed. */
+#define PROG_NO_SUBPROG U32_MAX
+
 struct insn_fact {
 	u8 seen : 1;	     /* some path reaches it */
 	u8 jump_taken : 1;   /* conditional jump: some path takes it */
@@ -47,12 +51,17 @@ struct insn_fact {
 	u8 cold : 1;	     /* unlikely to run: an engine may place it out of the way */
 	u8 inner_map : 1;    /* map is only a pattern: the call gets some map of that shape, found in a map of maps */
 	u8 owner_valid : 1;  /* HELPER_STORAGE_GET: the owner argument is proved to be no NULL and no stale pointer */
+	u8 load_known : 1;   /* load: it reads imm64 whenever it runs, since the map it reads is constant */
+	u8 load_varies : 1;  /* … on one path it does not */
 	u8 fastcall_pattern : 1; /* spill or fill around a call, of a register such a call need not lose */
 	u8 fastcall_spills; /* HELPER_FASTCALL: so many spills right before and fills right behind go if the call is inlined */
-	u32 subprog;	     /* pseudo call, or ld_imm64 of a function: index into prog->subprogs */
+	u32 subprog;	     /* pseudo call, or ld_imm64 of a function: index into prog->subprogs; or PROG_NO_SUBPROG */
 	u32 orig;	     /* index in the program as it was loaded */
 	struct map *map;     /* ld_imm64 of a map or its value; helper call: the one map it gets (NULL: none or several) */
-	u64 imm64;	     /* ld_imm64: the value it loads at run time (map pointer, value address, kernel symbol …) */
+	union {
+		u64 imm64; /* ld_imm64: the value it loads at run time (map pointer, value address, kernel symbol …); load_known */
+		const struct kfunc_desc *kfunc; /* call of a kernel function; fn is its body */
+	};
 	const struct helper_desc *helper; /* call of a helper */
 	/* call of a helper: what is called in its place, a twin of helper->fn for this one map; NULL: helper->fn. rewrite/'s */
 	u64 (*fn)(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
@@ -73,6 +82,7 @@ struct prog_subprog {
 	s32 func_info;	 /* index into func_info, -1 none */
 	bool is_cb;	 /* only ever called through bpf_func */
 	bool is_global;
+	bool is_exception_cb; /* what a throw goes on with; at most one */
 	bool reads_stale; /* may read bytes of its stack it has not written: they read as zero */
 	const char *name; /* from BTF; NULL without */
 };
@@ -125,6 +135,7 @@ struct prog {
 	u32 uid;
 	u32 verified_insns;
 	u32 max_ctx_offset; /* end of the furthest context byte accessed; the verifier's */
+	bool throws; /* some path comes to a KFUNC_THROWS; the verifier's */
 
 	/*
 	 * What runs: a shadow that owns insns, facts, subprogs and line_info of its own, all else is this program's. insns

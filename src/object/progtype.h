@@ -47,6 +47,7 @@ struct prog_type_ops {
 	const char *name; /* libbpf's word: "raw_tracepoint" */
 	u32 type;	  /* UAPI number */
 	u32 helper_groups; /* enum helper_group allowed */
+	u32 kfunc_groups;  /* enum kfunc_group allowed */
 	const u32 *extra_helpers; /* 0-terminated ids beyond the groups; may be NULL */
 
 	/*

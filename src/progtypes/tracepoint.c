@@ -17,6 +17,7 @@ const struct prog_type_ops prog_type_tracepoint = {
 	.name = "tracepoint",
 	.type = BPF_PROG_TYPE_TRACEPOINT,
 	.helper_groups = HELPERS_BASE | HELPERS_TRACING,
+	.kfunc_groups = KFUNCS_GENERIC,
 	.is_valid_access = is_valid_access,
 	.ret_range = progtype_any_return,
 };

@@ -85,6 +85,7 @@ const struct prog_type_ops prog_type_tracing = {
 	.name = "tracing",
 	.type = BPF_PROG_TYPE_TRACING,
 	.helper_groups = HELPERS_BASE | HELPERS_TRACING,
+	.kfunc_groups = KFUNCS_GENERIC,
 	.check_load = check_load,
 	.is_valid_access = is_valid_access,
 	.ret_range = progtype_any_return,

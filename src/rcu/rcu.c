@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <urcu/list.h>
 
+#include "rcu/objcache.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_key;
 static int init_err;
@@ -69,6 +71,7 @@ static void thread_end(void *unused)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_rwlock_rdlock(&fork_lock);
+	objcache_thread_end();
 	unlist_self();
 	urcu_memb_unregister_thread();
 	registered = false;
@@ -151,6 +154,7 @@ void rcu_thread_enter(void)
 	pthread_rwlock_rdlock(&fork_lock);
 	urcu_memb_register_thread();
 	list_self();
+	objcache_thread_enter();
 	registered = true;
 	pthread_setspecific(thread_key, &registered);
 	pthread_rwlock_unlock(&fork_lock);

@@ -218,7 +218,7 @@ static int redirect_all(struct patch *p)
 	return 0;
 }
 
-/* Subprograms that lost all their instructions go; gone and kept ones are renumbered, -1 for gone. */
+/* Subprograms that lost all their instructions go; gone and kept ones are renumbered, -1 (PROG_NO_SUBPROG) for gone. */
 static int fix_subprogs(struct patch *p)
 {
 	struct prog *prog = p->prog;
@@ -261,7 +261,7 @@ static int fix_subprogs(struct patch *p)
 	}
 	for (i = 0; i < p->nr; i++)
 		if (p->facts[i].subprog < prog->nr_subprogs)
-			p->facts[i].subprog = max_of(sub_map[p->facts[i].subprog], 0);
+			p->facts[i].subprog = sub_map[p->facts[i].subprog];
 	prog->nr_subprogs = n;
 	free(sub_map);
 	free(info_map);

@@ -96,6 +96,9 @@ static inline u32 rw_inline_off(const struct prog *prog)
 	return prog->obj.inlay ? prog->obj.inlay->inline_off : 0;
 }
 
+/* known.c: puts numbers in registers into what reads them, in place. Jumps may then lead to what follows. 0 or -ENOMEM. */
+int rw_fold_known(struct prog *prog);
+
 /* Notes what became of a call (shadow programs; what is static text). 0 or -ENOMEM. */
 int rw_note(struct prog *prog, const struct insn_fact *call, bool done, const char *what);
 

@@ -38,6 +38,25 @@ void rw_lowered_free(struct prog *prog)
 	prog->lowered = NULL;
 }
 
+/*
+ * Functions nobody calls are gone, but Linux's text still loads the address one would have, as an argument that is not
+ * looked at. What runs has a number there.
+ */
+static void forget_gone(struct prog *shadow)
+{
+	u32 pc;
+
+	for (pc = 0; pc < shadow->nr_insns; pc += isa_slots(shadow->insns[pc].code)) {
+		struct bpf_insn *insn = &shadow->insns[pc];
+
+		if (isa_decode(insn) != ISA_LD_FUNC || shadow->facts[pc].subprog != PROG_NO_SUBPROG)
+			continue;
+		*insn = isa_encode(ISA_LD_IMM64, insn->dst_reg, 0, 0, 0);
+		isa_set_imm64(insn, 0);
+		shadow->facts[pc].imm64 = 0;
+	}
+}
+
 static struct prog *split(const struct prog *prog)
 {
 	struct prog *shadow = copy(prog, 1, sizeof(*prog));
@@ -53,8 +72,10 @@ static struct prog *split(const struct prog *prog)
 	shadow->subprogs = copy(prog->subprogs, prog->nr_subprogs, sizeof(*prog->subprogs));
 	shadow->func_info = copy(prog->func_info, prog->nr_func_info, sizeof(*prog->func_info));
 	shadow->line_info = copy(prog->line_info, prog->nr_line_info, sizeof(*prog->line_info));
-	if (shadow->insns && shadow->facts && shadow->subprogs && shadow->func_info && shadow->line_info)
+	if (shadow->insns && shadow->facts && shadow->subprogs && shadow->func_info && shadow->line_info) {
+		forget_gone(shadow);
 		return shadow;
+	}
 	shadow_free(shadow);
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/ticks.h"
 #include "isa/uapi.h"
 #include "object/map.h"
 #include "object/prog.h"
@@ -32,6 +33,7 @@ long sys_enable_stats(struct sys_call *c)
 	if (!obj)
 		return -ENOMEM;
 	obj_init(obj, c->inlay, OBJ_STATS, &stats_ops);
+	arch_ticks_init(); /* what runs are timed with */
 	__atomic_add_fetch(&c->inlay->stats_users, 1, __ATOMIC_RELAXED);
 	return sys_return_fd(c, obj, O_RDWR);
 }

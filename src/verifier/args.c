@@ -91,7 +91,7 @@ static int check_type(struct vrf *v, u32 regno, u32 arg, const struct helper_des
 	return type_base(reg->type) == PTR_TO_BTF_ID ? wrong_btf_type(v, regno, arg, h) : 0;
 }
 
-static int check_off(struct vrf *v, u32 regno, u32 arg_type)
+int vrf_arg_off(struct vrf *v, u32 regno, u32 arg_type)
 {
 	const struct vrf_reg *reg = &vrf_regs(v)[regno];
 
@@ -157,7 +157,7 @@ read_only:
 }
 
 /* The size of the memory in the argument before. */
-static int size_arg(struct vrf *v, u32 regno, bool zero_ok, bool write, struct vrf_call_meta *m)
+int vrf_size_arg(struct vrf *v, u32 regno, bool zero_ok, bool write, struct vrf_call_meta *m)
 {
 	const struct vrf_range *r = &vrf_regs(v)[regno].range;
 	int err;
@@ -297,9 +297,9 @@ static int special(struct vrf *v, u32 arg, u32 regno, const struct helper_desc *
 			return 0; /* with its size, the next argument */
 		return vrf_mem_arg(v, regno, h->arg_size[arg], false, type & (MEM_WRITE | MEM_UNINIT), m);
 	case ARG_CONST_SIZE:
-		return size_arg(v, regno, false, write, m);
+		return vrf_size_arg(v, regno, false, write, m);
 	case ARG_CONST_SIZE_OR_ZERO:
-		return size_arg(v, regno, true, write, m);
+		return vrf_size_arg(v, regno, true, write, m);
 	case ARG_CONST_ALLOC_SIZE_OR_ZERO:
 		if (!vrf_tnum_is_const(reg->range.var)) {
 			vrf_say(v, "R%u is not a known constant'\n", regno);
@@ -338,7 +338,7 @@ int vrf_check_arg(struct vrf *v, u32 arg, const struct helper_desc *h, struct vr
 	} else {
 		err = check_type(v, regno, arg, h);
 		if (!err)
-			err = check_off(v, regno, type);
+			err = vrf_arg_off(v, regno, type);
 		if (err)
 			return err;
 	}

@@ -39,8 +39,10 @@ static int load_pointer(struct vrf *v, const struct vrf_reg *from, const struct 
 	/* (dst and from may be one) */
 	if (from_type & PTR_UNTRUSTED || w->flags & BTF_WALK_UNTRUSTED)
 		flags = PTR_UNTRUSTED;
-	else if (from_type & (PTR_TRUSTED | MEM_RCU)) {
-		if (is_rcu_field(type, w->field_name))
+	else if (from_type & (PTR_TRUSTED | MEM_RCU) || from->ref_id) {
+		if (v->prog->sleepable && !v->cur->in_rcu) /* nothing protects what it points to */
+			flags = PTR_UNTRUSTED;
+		else if (is_rcu_field(type, w->field_name))
 			flags = MEM_RCU;
 		else if (w->flags & BTF_WALK_RCU)
 			flags = MEM_RCU | PTR_MAYBE_NULL;

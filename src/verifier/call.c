@@ -31,6 +31,10 @@ static int allowed(struct vrf *v, u32 id, const struct helper_desc **ret_h)
 		vrf_say(v, "helper call might sleep in a non-sleepable prog\n");
 		return -EINVAL;
 	}
+	if (h->flags & HELPER_MAY_SLEEP && vrf_no_sleep(v)) {
+		vrf_say(v, "sleepable helper %s#%u in %s\n", h->name, h->id, vrf_no_sleep(v));
+		return -EINVAL;
+	}
 	*ret_h = h;
 	return 0;
 }
@@ -128,7 +132,7 @@ static void note_owner(struct vrf *v, struct insn_fact *fact)
 	const struct vrf_reg *owner = &vrf_regs(v)[2];
 	bool valid = owner->type == (PTR_TO_BTF_ID | PTR_TRUSTED) && !owner->off;
 
-	fact->storage_atomic = !v->prog->sleepable;
+	fact->storage_atomic |= !v->prog->sleepable || vrf_no_sleep(v);
 	fact->owner_valid = valid && (!fact->helper || fact->owner_valid);
 }
 
@@ -300,7 +304,7 @@ int vrf_call_helper(struct vrf *v, const struct bpf_insn *insn)
 		vrf_stack_fill(v, (u32)m.raw_regno, m.raw_size, m.fills_part);
 	err = release(v, h, &m);
 	if (!err && h->flags & HELPER_TAIL_CALL)
-		err = vrf_refs_at_exit(v, false, "tail_call");
+		err = vrf_resources_at(v, true, "tail_call");
 	if (err)
 		return err;
 	if (h->flags & HELPER_SYNC_CALLBACK) {

@@ -86,11 +86,12 @@ int vrf_push_callback(struct vrf *v, const struct helper_desc *h, const struct v
 	return 0;
 }
 
-static void say_range(struct vrf *v, const struct vrf_reg *reg, s32 min, s32 max, const char *where)
+static void say_range(struct vrf *v, u32 regno, s32 min, s32 max, const char *where)
 {
+	const struct vrf_reg *reg = &vrf_regs(v)[regno];
 	bool unknown = true;
 
-	vrf_say(v, "%s the register R0 has", where);
+	vrf_say(v, "%s the register R%u has", where, regno);
 	if (reg->range.smin > S64_MIN) {
 		vrf_say(v, " smin=%lld", (long long)reg->range.smin);
 		unknown = false;
@@ -102,13 +103,13 @@ static void say_range(struct vrf *v, const struct vrf_reg *reg, s32 min, s32 max
 	vrf_say(v, "%s should have been in [%d, %d]\n", unknown ? " unknown scalar value" : "", min, max);
 }
 
-int vrf_ret_in_range(struct vrf *v, s32 min, s32 max, const char *where)
+int vrf_ret_in_range(struct vrf *v, u32 regno, s32 min, s32 max, const char *where)
 {
-	const struct vrf_reg *r0 = &vrf_regs(v)[0];
+	const struct vrf_reg *reg = &vrf_regs(v)[regno];
 
-	if (r0->range.smin >= min && r0->range.smax <= max)
+	if (reg->range.smin >= min && reg->range.smax <= max)
 		return 0;
-	say_range(v, r0, min, max, where);
+	say_range(v, regno, min, max, where);
 	return -EINVAL;
 }
 
@@ -122,5 +123,5 @@ int vrf_callback_return(struct vrf *v, struct vrf_func *callee)
 		return -EACCES;
 	}
 	err = vrf_mark_precise(v, 0);
-	return err ? err : vrf_ret_in_range(v, callee->cb_min, callee->cb_max, "At callback return");
+	return err ? err : vrf_ret_in_range(v, 0, callee->cb_min, callee->cb_max, "At callback return");
 }

@@ -114,6 +114,10 @@ int vrf_check_cfg(struct vrf *v)
 		return -ENOMEM;
 	v->aux[0].cfg_explored = 1;
 	c.stack[c.nr++] = 0;
+	if (v->exception_cb) { /* nothing names it, but a throw goes on with it */
+		v->aux[v->subs[v->exception_cb].start].cfg_explored = 1;
+		c.stack[c.nr++] = v->subs[v->exception_cb].start;
+	}
 	while (!err && c.nr) {
 		u32 i = c.stack[--c.nr];
 

@@ -130,11 +130,7 @@ static int call(struct vrf *v, const struct bpf_insn *insn, enum isa_op op)
 
 	if (op == ISA_CALL_SUBPROG)
 		return vrf_call_sub(v, insn);
-	if (op == ISA_CALL_KFUNC) {
-		vrf_say(v, "unsupported: calling kernel functions\n");
-		return -EINVAL;
-	}
-	err = vrf_call_helper(v, insn);
+	err = op == ISA_CALL_KFUNC ? vrf_call_kfunc(v, insn) : vrf_call_helper(v, insn);
 	if (!err)
 		v->insn_idx++;
 	return err;
@@ -322,6 +318,7 @@ int vrf_walk(struct vrf *v, u32 subprog)
 	if (!f)
 		goto out;
 	err = 0;
+	f->in_exception_cb = v->subs[subprog].is_exception_cb;
 	if (subprog)
 		err = vrf_prepare_global(v, subprog, f);
 	else

@@ -71,7 +71,7 @@ static int check_tail_calls(struct vrf *v)
 
 int vrf_check_depth(struct vrf *v)
 {
-	s32 rows[2][VRF_MAX_SUBPROGS];
+	s32 rows[2][VRF_MAX_SUBPROGS], deepest;
 	int err = check_tail_calls(v);
 
 	if (err)
@@ -82,11 +82,13 @@ int vrf_check_depth(struct vrf *v)
 	for (u32 n = 1;; n++) {
 		s32 *row = rows[(n - 1) & 1], *next = rows[n & 1];
 
-		if (row[0] > PROG_STACK) {
-			vrf_say(v, "combined stack size of %u calls is %d. Too large\n", n, row[0]);
+		/* an exception's callback begins anew: the program's frames are gone */
+		deepest = v->exception_cb ? max_of(row[0], row[v->exception_cb]) : row[0];
+		if (deepest > PROG_STACK) {
+			vrf_say(v, "combined stack size of %u calls is %d. Too large\n", n, deepest);
 			return -EACCES;
 		}
-		if (row[0] < 0)
+		if (deepest < 0)
 			return 0;
 		if (n > PROG_MAX_FRAMES) {
 			vrf_say(v, "the call stack of %u frames is too deep !\n", n);

@@ -157,7 +157,8 @@ static bool func_covers(struct vrf *v, const struct vrf_func *old, const struct 
 
 bool vrf_states_equal(struct vrf *v, struct vrf_state *old, struct vrf_state *cur, enum vrf_exact exact)
 {
-	if (old->cur != cur->cur || old->nr_refs != cur->nr_refs)
+	if (old->cur != cur->cur || old->nr_refs != cur->nr_refs || old->in_rcu != cur->in_rcu ||
+	    old->preempt_offs != cur->preempt_offs)
 		return false;
 	v->idmap.nr = 0;
 	v->idmap.fresh = v->next_id;

@@ -14,6 +14,8 @@
  */
 #include "verifier/vrf_int.h"
 
+#include "btf/btf.h"
+
 #define NO_STACK_OFF (-32768) /* below any offset: every access is above */
 
 static bool is_spill(const struct bpf_insn *insn)
@@ -26,20 +28,32 @@ static bool is_fill(const struct bpf_insn *insn)
 	return insn->code == (BPF_LDX | BPF_MEM | BPF_DW) && insn->src_reg == ISA_REG_FP;
 }
 
-/* Registers an ordinary call loses, and one by the contract would keep. */
-static u32 kept_regs(const struct helper_desc *h)
+/* Registers the call at i would keep by the contract though an ordinary one loses them; *ret_fast: it has that contract. */
+static u32 kept_regs(const struct vrf *v, u32 i, bool *ret_fast)
 {
-	u32 lost = type_base(h->ret) == RET_VOID ? 0 : 1;
+	const struct helper_desc *h = v->insns[i].src_reg ? NULL : helper_by_id((u32)v->insns[i].imm);
+	const struct vrf_kfunc *k = vrf_kfunc_at(v, i);
+	u32 lost = 0;
 
-	for (u32 n = 0; n < 5 && type_base(h->arg[n]) != ARG_DONTCARE; n++)
-		lost |= 2u << n;
+	*ret_fast = false;
+	if (h) {
+		lost = type_base(h->ret) == RET_VOID ? 0 : 1;
+		for (u32 n = 0; n < 5 && type_base(h->arg[n]) != ARG_DONTCARE; n++)
+			lost |= 2u << n;
+		*ret_fast = h->flags & HELPER_FASTCALL;
+	} else if (k && k->desc) {
+		lost = (k->proto->type ? 1 : 0) | ((1u << btf_vlen(k->proto)) - 1) << 1;
+		*ret_fast = k->desc->flags & KFUNC_FASTCALL;
+	} else {
+		return 0;
+	}
 	return ~lost & ((1u << CALLER_SAVED) - 1);
 }
 
 static void mark_call(struct vrf *v, struct vrf_sub *sub, u32 i, s32 lowest)
 {
-	const struct helper_desc *h = helper_by_id((u32)v->insns[i].imm);
-	u32 regs = h ? kept_regs(h) : 0, n;
+	bool fast;
+	u32 regs = kept_regs(v, i, &fast), n;
 	s32 off = lowest;
 
 	for (n = 1; n <= CALLER_SAVED && i >= sub->start + n && i + n < sub->end; n++, off += 8) {
@@ -59,7 +73,7 @@ static void mark_call(struct vrf *v, struct vrf_sub *sub, u32 i, s32 lowest)
 		return;
 	sub->has_fastcall = true;
 	sub->fastcall_off = min_of(sub->fastcall_off, off);
-	if (h->flags & HELPER_FASTCALL)
+	if (fast)
 		v->aux[i].fastcall_spills = (u8)(n - 1);
 	else
 		sub->keep_fastcall_stack = true;
@@ -75,7 +89,7 @@ void vrf_fastcall_mark(struct vrf *v)
 			if (is_spill(&v->insns[i]))
 				lowest = min_of(lowest, (s32)v->insns[i].off);
 		for (u32 i = sub->start; i < sub->end; i++)
-			if (v->insns[i].code == (BPF_JMP | BPF_CALL) && !v->insns[i].src_reg)
+			if (v->insns[i].code == (BPF_JMP | BPF_CALL) && v->insns[i].src_reg != BPF_PSEUDO_CALL)
 				mark_call(v, sub, i, lowest);
 	}
 }

@@ -127,6 +127,10 @@ int vrf_prepare_global(struct vrf *v, u32 subprog, struct vrf_func *f)
 			break;
 		}
 	}
+	if (!err && f->in_exception_cb && (p.nr != 1 || p.arg[0].class != ARG_NUMBER)) {
+		vrf_say(v, "exception cb only supports single integer argument\n");
+		return -EINVAL;
+	}
 	return err;
 }
 
@@ -184,9 +188,21 @@ int vrf_call_global(struct vrf *v, u32 subprog)
 			break;
 		}
 	}
+	if (v->subs[subprog].may_sleep && (!v->prog->sleepable || vrf_no_sleep(v))) {
+		vrf_say(v, "global functions that may sleep are not allowed in non-sleepable context,\n"
+			   "i.e., in a RCU/IRQ/preempt-disabled section, or in\n"
+			   "a non-sleepable BPF program context\n");
+		return -EINVAL;
+	}
 	if (err) {
 		vrf_say(v, "Caller passes invalid args into func#%u ('%s')\n", subprog, name);
 		return err;
+	}
+	/* Linux does not look: what its caller holds would never be given back */
+	if (v->subs[subprog].may_throw) {
+		err = vrf_resources_at(v, true, "bpf_throw");
+		if (err)
+			return err;
 	}
 	if (v->log_level & 3)
 		vrf_say(v, "Func#%u ('%s') is global and assumed valid.\n", subprog, name);
@@ -273,30 +289,33 @@ static int return_to_caller(struct vrf *v)
 	return 0;
 }
 
-static int check_result(struct vrf *v)
+int vrf_check_result(struct vrf *v, u32 regno)
 {
-	struct vrf_reg *r0 = &vrf_regs(v)[0];
+	const struct vrf_func *f = vrf_cur(v);
+	const struct vrf_reg *reg = &f->regs[regno];
 	struct ret_range range = { .any = true };
-	int err = vrf_read_reg(v, 0);
+	int err = vrf_read_reg(v, regno);
 
 	if (err)
 		return err;
-	if (v->subprog_entry) {
-		if (r0->type == SCALAR_VALUE)
+	if (f->subprog && !f->in_exception_cb) {
+		if (reg->type == SCALAR_VALUE)
 			return 0;
-		vrf_say(v, "At subprogram exit the register R0 is not a scalar value (%s)\n", vrf_type_str(v, r0->type));
+		vrf_say(v, "At subprogram exit the register R%u is not a scalar value (%s)\n", regno,
+			vrf_type_str(v, reg->type));
 		return -EINVAL;
 	}
 	if (v->prog->ops->ret_range)
 		v->prog->ops->ret_range(v->prog, &range);
 	if (range.any)
 		return 0;
-	if (r0->type != SCALAR_VALUE) {
-		vrf_say(v, "At program exit the register R0 is not a known value (%s)\n", vrf_type_str(v, r0->type));
+	if (reg->type != SCALAR_VALUE) {
+		vrf_say(v, "At program exit the register R%u is not a known value (%s)\n", regno,
+			vrf_type_str(v, reg->type));
 		return -EINVAL;
 	}
-	err = vrf_mark_precise(v, 0);
-	return err ? err : vrf_ret_in_range(v, range.min, range.max, "At program exit");
+	err = vrf_mark_precise(v, regno);
+	return err ? err : vrf_ret_in_range(v, regno, range.min, range.max, "At program exit");
 }
 
 /* Pointers into a frame that ends must not outlive it: only the frame itself and its callees can hold any. */
@@ -308,8 +327,8 @@ int vrf_exit(struct vrf *v)
 		err = return_to_caller(v);
 		return err;
 	}
-	err = vrf_refs_at_exit(v, true, "BPF_EXIT instruction in main prog");
+	err = vrf_resources_at(v, true, "BPF_EXIT instruction in main prog");
 	if (!err)
-		err = check_result(v);
+		err = vrf_check_result(v, 0);
 	return err ? err : 1;
 }

@@ -24,6 +24,11 @@ static u16 call_reads(const struct vrf *v, const struct bpf_insn *insn)
 			n++;
 		return ARG_REGS(n);
 	}
+	if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL) {
+		const struct vrf_kfunc *k = vrf_kfunc_at(v, (u32)(insn - v->insns));
+
+		return k ? ARG_REGS(min_of(btf_vlen(k->proto), 5u)) : ARG_REGS(5);
+	}
 	return ARG_REGS(5);
 }
 

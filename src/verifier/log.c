@@ -83,6 +83,13 @@ static bool name_call(void *ctx, const struct bpf_insn *insn, char *buf, size_t 
 		snprintf(buf, n, "%s", helper_name((u32)insn->imm));
 		return true;
 	}
+	if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL) {
+		const struct vrf *v = ctx;
+		const struct vrf_kfunc *k = vrf_kfunc_at(v, (u32)(insn - v->insns));
+
+		snprintf(buf, n, "%s", k ? k->name : insn->imm ? "kernel-function" : "");
+		return true;
+	}
 	return false;
 }
 
@@ -350,6 +357,8 @@ void vrf_log_stats(struct vrf *v)
 		vrf_say(v, "verification time %llu usec\nstack depth ", (unsigned long long)v->stats.time_ns / 1000);
 		for (u32 i = 0; i < v->nr_subs; i++)
 			vrf_say(v, i ? "+%u" : "%u", v->subs[i].fastcall_depth);
+		if (v->throws && !v->exception_cb)
+			vrf_say(v, "+0"); /* the function that returns the cookie */
 		vrf_say(v, "\n");
 	}
 	vrf_say(v,

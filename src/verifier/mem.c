@@ -188,6 +188,21 @@ static bool load_constant(struct vrf *v, const struct vrf_access *a, const struc
 	return true;
 }
 
+/*
+ * A load that reads one constant on every path may become it. A pruned path is none to be afraid of: pointers are compared
+ * with all they are, so it reads from the same place.
+ */
+static void note_constant(struct vrf *v, const struct vrf_reg *value)
+{
+	struct insn_fact *fact = &v->facts[v->insn_idx];
+
+	if (!value || (fact->load_known && fact->imm64 != value->range.umin))
+		fact->load_varies = 1;
+	fact->load_known = !fact->load_varies;
+	if (fact->load_known)
+		fact->imm64 = value->range.umin;
+}
+
 static int map_value_access(struct vrf *v, const struct vrf_access *a)
 {
 	struct vrf_reg *reg = &vrf_regs(v)[a->regno], *dst = loaded(v, a), copy = *reg;
@@ -314,5 +329,8 @@ int vrf_mem_access(struct vrf *v, const struct vrf_access *a)
 			vrf_range_zext(&dst->range, a->size);
 		}
 	}
+	if (dst) /* a map's value is known only where load_constant() said so */
+		note_constant(v, type_base(type) == PTR_TO_MAP_VALUE && dst->type == SCALAR_VALUE &&
+					 vrf_tnum_is_const(dst->range.var) ? dst : NULL);
 	return same_kind(v, type);
 }

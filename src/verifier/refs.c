@@ -80,15 +80,26 @@ void vrf_drop_null_refs(struct vrf *v, struct vrf_state *st)
 	st->nr_refs = n; /* the allocation may stay larger than it counts */
 }
 
-/* what: "BPF_EXIT instruction in main prog" or "tail_call". */
-int vrf_refs_at_exit(struct vrf *v, bool main, const char *what)
+int vrf_resources_at(struct vrf *v, bool sections, const char *what)
 {
 	struct vrf_state *st = v->cur;
 
 	for (u32 i = 0; i < st->nr_refs; i++)
 		vrf_say(v, "Unreleased reference id=%d alloc_insn=%d\n", st->refs[i].id, st->refs[i].insn_idx);
-	if (!st->nr_refs)
+	if (st->nr_refs)
+		vrf_say(v, "%s would lead to reference leak\n", what);
+	else if (sections && st->in_rcu)
+		vrf_say(v, "%s cannot be used inside bpf_rcu_read_lock-ed region\n", what);
+	else if (sections && st->preempt_offs)
+		vrf_say(v, "%s cannot be used inside bpf_preempt_disable-ed region\n", what);
+	else
 		return 0;
-	vrf_say(v, "%s would lead to reference leak\n", what);
 	return -EINVAL;
+}
+
+const char *vrf_no_sleep(const struct vrf *v)
+{
+	if (v->cur->in_rcu)
+		return "rcu_read_lock region";
+	return v->cur->preempt_offs ? "non-preemptible region" : NULL;
 }

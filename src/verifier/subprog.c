@@ -26,7 +26,7 @@ u32 vrf_sub_of(const struct vrf *v, u32 idx)
 }
 
 /* Functions are kept in order of their start. */
-static int add_sub(struct vrf *v, s64 start)
+int vrf_add_sub(struct vrf *v, s64 start)
 {
 	u32 at;
 
@@ -67,11 +67,15 @@ static bool is_tail_call(const struct bpf_insn *insn)
 int vrf_find_subprogs(struct vrf *v)
 {
 	bool cb;
-	int err = add_sub(v, 0);
+	int err = vrf_add_sub(v, 0);
 
 	for (u32 i = 0; !err && i < v->nr; i++)
 		if (is_sub_ref(&v->insns[i], &cb))
-			err = add_sub(v, (s64)i + v->insns[i].imm + 1);
+			err = vrf_add_sub(v, (s64)i + v->insns[i].imm + 1);
+		else if (v->insns[i].code == (BPF_JMP | BPF_CALL) && v->insns[i].src_reg == BPF_PSEUDO_KFUNC_CALL)
+			err = vrf_add_kfunc(v, i);
+	if (!err)
+		err = vrf_find_exception_cb(v);
 	if (err)
 		return err;
 	for (u32 i = 0; i < v->nr_subs; i++)

@@ -142,6 +142,7 @@ static int judge(struct vrf *v)
 	if (err)
 		return err;
 	vrf_fastcall_mark(v);
+	vrf_merge_effects(v);
 	log_len = vrf_log_len(v);
 	err = vrf_walk(v, 0);
 	if (!err)
@@ -152,7 +153,8 @@ static int judge(struct vrf *v)
 	if (err)
 		return err;
 	vrf_fastcall_settle(v);
-	return vrf_check_depth(v);
+	err = vrf_check_throws(v);
+	return err ? err : vrf_check_depth(v);
 }
 
 /* References to maps move to the program; it may hold some already (PROG_LOAD's fd_array). */
@@ -196,8 +198,9 @@ static int hand_over(struct vrf *v)
 						 .fastcall_depth = v->subs[i].fastcall_depth,
 						 .reads_stale = v->subs[i].reads_stale,
 						 .func_info = v->subs[i].func_info,
-						 .is_cb = v->subs[i].is_cb,
+						 .is_cb = v->subs[i].is_cb && !v->subs[i].is_exception_cb,
 						 .is_global = v->subs[i].is_global,
+						 .is_exception_cb = v->subs[i].is_exception_cb,
 						 .name = v->subs[i].name };
 	free(p->facts);
 	free(p->subprogs);
@@ -208,6 +211,7 @@ static int hand_over(struct vrf *v)
 	p->maps = maps;
 	p->verified_insns = v->stats.insns_processed;
 	p->max_ctx_offset = v->max_ctx_offset;
+	p->throws = v->throws;
 	v->facts = NULL;
 	return 0;
 }
@@ -252,6 +256,7 @@ out:
 	free(v->facts);
 	free(v->aux);
 	free(v->seen);
+	free(v->kfuncs);
 	free(v);
 	return err;
 }

@@ -79,7 +79,7 @@ struct vrf_func {
 	struct vrf_reg regs[ISA_REG_MAX];
 	u32 frameno, subprog;
 	u32 callsite; /* instruction of the call; VRF_NO_INSN: main */
-	bool in_callback;
+	bool in_callback, in_exception_cb;
 	s32 cb_min, cb_max; /* what the callback may return */
 	u32 callback_depth; /* rounds a callback call at this point was followed */
 	u32 nr_slots, cap_slots;
@@ -114,6 +114,8 @@ struct vrf_state {
 	u32 depth;	   /* checkpoints before it */
 	u32 insn_idx, first_idx, last_idx;
 	u32 may_goto_depth, callback_unroll_depth;
+	u32 preempt_offs; /* sections without preemption that are open */
+	bool in_rcu;	  /* a section the program opened itself */
 	/* outermost unfinished loop head this checkpoint's paths ran back into; see prune.c */
 	struct vrf_state *loop_entry;
 	struct vrf_backedge *backedges; /* paths that ended by running into this one while it was unfinished */
@@ -166,6 +168,8 @@ struct vrf_sub {
 	u32 start, end; /* [start, end) */
 	u32 stack_depth;
 	bool is_global, is_cb, called, checked, has_tail_call;
+	bool is_exception_cb;
+	bool may_sleep, may_throw; /* it or what it calls */
 	bool reads_stale; /* some path may read bytes of this stack that it never wrote */
 	bool has_fastcall; /* some call here has spills and fills of a fastcall around it */
 	bool keep_fastcall_stack; /* some of them stay: so does the stack they use */
@@ -173,6 +177,14 @@ struct vrf_sub {
 	u32 fastcall_depth;
 	s32 func_info;
 	const char *name;
+};
+
+/* A kernel function the program calls. */
+struct vrf_kfunc {
+	u32 id;
+	const struct kfunc_desc *desc; /* NULL: none that programs may call here */
+	const char *name;
+	const struct btf_type *proto;
 };
 
 /* A frame or state that is not in use. */
@@ -203,6 +215,11 @@ struct vrf {
 	struct map *maps[64]; /* used maps; references held until handed over */
 	u32 nr_maps;
 	u32 max_ctx_offset; /* end of the furthest byte of the context accessed */
+	struct vrf_kfunc *kfuncs;
+	u32 nr_kfuncs;
+	bool calls_kfuncs; /* id 0 included, which stands for none */
+	u32 exception_cb; /* subprogram; 0: the cookie is what the program returns */
+	bool throws;	  /* some path comes to a throw */
 
 	struct vrf_state *cur;
 	struct vrf_work *work;
@@ -327,6 +344,7 @@ void vrf_mark_stack_written(struct vrf *v, u32 frame, u32 spi);
 
 /* ---- cfg.c, subprog.c, live.c, resolve.c ---- */
 int vrf_find_subprogs(struct vrf *v);
+int vrf_add_sub(struct vrf *v, s64 start);
 int vrf_check_jumps(struct vrf *v);
 int vrf_check_cfg(struct vrf *v);
 int vrf_find_sub(const struct vrf *v, u32 start); /* index, or -1 */
@@ -377,9 +395,10 @@ void vrf_ptr_is_null(struct vrf_state *st, u32 id, u32 ref_id, bool is_null);
 int vrf_call_helper(struct vrf *v, const struct bpf_insn *insn);
 int vrf_call_sub(struct vrf *v, const struct bpf_insn *insn);
 int vrf_exit(struct vrf *v); /* as vrf_step() */
+int vrf_check_result(struct vrf *v, u32 regno); /* that the program may return what the register holds */
 int vrf_push_callback(struct vrf *v, const struct helper_desc *h, const struct vrf_reg *args, u32 subprog,
 		      struct map *map);
-int vrf_ret_in_range(struct vrf *v, s32 min, s32 max, const char *where); /* of R0; 64 bits */
+int vrf_ret_in_range(struct vrf *v, u32 regno, s32 min, s32 max, const char *where); /* 64 bits */
 int vrf_callback_return(struct vrf *v, struct vrf_func *callee);
 int vrf_call_global(struct vrf *v, u32 subprog);
 int vrf_prepare_global(struct vrf *v, u32 subprog, struct vrf_func *f); /* registers of a global function at its entry */
@@ -405,12 +424,38 @@ struct vrf_call_meta {
 int vrf_check_arg(struct vrf *v, u32 arg, const struct helper_desc *h, struct vrf_call_meta *m);
 /* A pointer of size bytes for reading (and writing), as a helper or global function gets it. */
 int vrf_mem_arg(struct vrf *v, u32 regno, u32 size, bool zero_ok, bool write, struct vrf_call_meta *m);
+int vrf_arg_off(struct vrf *v, u32 regno, u32 arg_type); /* the pointer may have the offset it has */
+/* Register regno is the size of the memory in the one before. */
+int vrf_size_arg(struct vrf *v, u32 regno, bool zero_ok, bool write, struct vrf_call_meta *m);
 
 int vrf_ref_acquire(struct vrf *v, u32 insn_idx, u32 *ret_id);
 int vrf_ref_release(struct vrf *v, u32 id);
 void vrf_drop_null_refs(struct vrf *v, struct vrf_state *st);
 bool vrf_ref_find(const struct vrf_state *st, u32 id);
-int vrf_refs_at_exit(struct vrf *v, bool main, const char *what);
+/* Nothing may be held: references; and, where sections are looked at, no section be open. what: for the message. */
+int vrf_resources_at(struct vrf *v, bool sections, const char *what);
+
+/* ---- kfunc.c, kfunc_args.c, kfunc_call.c, throw.c ---- */
+int vrf_add_kfunc(struct vrf *v, u32 idx); /* before the walk: the call at idx */
+const struct vrf_kfunc *vrf_kfunc_at(const struct vrf *v, u32 idx); /* NULL: id 0, or no call of a kernel function */
+const struct kfunc_desc *vrf_kfunc_desc(const struct vrf *v, u32 idx); /* NULL too where it may not be called */
+/* 1: the path ended, by a throw. */
+int vrf_call_kfunc(struct vrf *v, const struct bpf_insn *insn);
+/* What arguments tell the rest of the call. */
+struct vrf_kfunc_meta {
+	u32 ref_id;	 /* of the argument that is a reference */
+	s32 release_regno; /* 0: none */
+	bool has_const;
+	u64 constant; /* of the __k argument */
+};
+int vrf_kfunc_args(struct vrf *v, const struct vrf_kfunc *k, struct vrf_kfunc_meta *m);
+/* The function that exceptions go on with, by the program's tag. */
+int vrf_find_exception_cb(struct vrf *v);
+/* What functions do that those that call them must know: they sleep, they throw. */
+void vrf_merge_effects(struct vrf *v);
+int vrf_check_throws(struct vrf *v); /* none from a callback */
+/* Sleeping is out of place here: why ("rcu_read_lock region"); NULL: it is not. */
+const char *vrf_no_sleep(const struct vrf *v);
 
 /* ---- precise.c ---- */
 int vrf_mark_precise(struct vrf *v, u32 regno);

@@ -7,7 +7,7 @@ import platform
 import re
 import tempfile
 
-from tapcli import OBJECTS, done, equal, inlay, ok, skip
+from tapcli import OBJECTS, can_bpf, done, equal, inlay, ok, skip
 
 
 def obj(name):
@@ -61,4 +61,32 @@ ok([(r['helper'], r['inlined']) for r in rows if 'helper' in r] == [('bpf_map_lo
 results = {inlay('run', obj('inline'), prog, '--ctx-in', ctx, *how).out.split('returned')[-1] + prog
            for prog in ('loops', 'looks_up') for how in ((), ('--interp',), ('--no-inline',), ('--no-inline=map,loop',))}
 equal(len(results), 2, 'inlined or not, programs return the same')
+
+# settings: read-only data, frozen by the loader
+p = inlay('dump', 'lowered', obj('inline'), 'settled')
+ok(p.rc == 0 and '%= 10' in p.out and '/= 10' in p.out and 'map[' not in p.out, 'a setting stands in the instruction that reads it',
+   p.out, p.err)
+for number in (0, 9, 10, 123456789, 0xffffffff):
+    with open(ctx, 'wb') as f:
+        f.write(number.to_bytes(8, 'little') + bytes(8))
+    want = f'returned {number % 10 + number // 10 * 100 + 10000 & 0xffffffff}'
+    outs = [inlay('run', obj('inline'), 'settled', '--ctx-in', ctx, *how).out for how in ((), ('--interp',))]
+    ok(all(want in o for o in outs), f'and {number} is divided by it', outs)
+    outs = [inlay('run', obj('inline'), 'one_of', '--ctx-in', ctx, *how).out for how in ((), ('--interp',))]
+    ok(all(f'returned {9 if number & 1 else 7}' in o for o in outs), f'a load that reads one of two settings reads the right one ({number})',
+       outs)
+
+# a loop of no rounds: its function is gone, what loads it stays
+for prog, value in (('no_rounds', 3), ('some_rounds', 12)):
+    p = inlay('run', obj('inline'), prog, '--ctx-in', ctx)
+    ok(f'returned {value}' in p.out, f'{prog} returns {value}', p.out, p.err)
+    if platform.machine() == 'x86_64':
+        p = inlay('dump', 'jited', obj('inline'), prog)
+        ok(p.rc == 0, f'{prog} is compiled', p.err)
+    if can_bpf():
+        skip(f'xlated text of {prog} as in the kernel', can_bpf())
+        continue
+    texts = [inlay('dump', 'xlated', obj('inline'), prog, '--engine', engine).out for engine in ('user', 'kernel')]
+    texts = [re.sub(r'id:\d+', 'id', t) for t in texts]
+    ok(texts[0] == texts[1] and 'call' in texts[0], f'xlated text of {prog} as in the kernel', *texts)
 done()

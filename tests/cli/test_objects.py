@@ -73,6 +73,17 @@ with tempfile.NamedTemporaryFile() as f:
     else:
         skip('the kernel gives the same', can_bpf())
 
+# libbpf has error codes of its own
+with tempfile.NamedTemporaryFile(suffix='.bpf.o') as f:
+    with open(obj('events'), 'rb') as good:
+        blob = good.read()
+    load = re.search(rb'\x18[\x01-\x09]\0{14}', blob)
+    f.write(blob[:load.start()] + b'\x17' + blob[load.start() + 1:])
+    f.flush()
+    p = inlay('check', f.name)
+    ok(p.rc != 0 and 'invalid relo' in p.err and 'Unknown' not in p.err,
+       "a relocation of what is no load: libbpf's own error code has its words", p.err)
+
 # refusals
 for name, pattern in (('refused', r"reads_through_a_number is refused: R1 invalid mem access 'scalar' \(at: return \*p;"),
                       ('missing_field', r'wants_shoe_size is refused: .*task_struct.*shoe_size'),

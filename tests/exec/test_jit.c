@@ -16,6 +16,7 @@
 #include "base/probe.h"
 #include "env/env.h"
 #include "exec/jit/jit.h"
+#include "object/instance.h"
 #include "object/map.h"
 
 static struct prog *prepared(struct prog *prog, enum exec_engine engine)
@@ -273,8 +274,17 @@ static u64 twin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return 1000 + r1;
 }
 
+static char warned[200];
+
+static void keep_warning(void *ctx, enum log_level level, const char *text)
+{
+	if (level == LOG_WARN)
+		snprintf(warned, sizeof(warned), "%s", text);
+}
+
 static void callees(void)
 {
+	struct inlay engine = { .log.write = keep_warning };
 	struct strbuf log = STRBUF_INIT;
 	struct prog *prog;
 	int i;
@@ -289,6 +299,15 @@ static void callees(void)
 	prog = bare_assemble("call f; exit; f: r0 += 1; call f; exit");
 	ok(!exec_prepare(prog, &log) && !code_of(prog) && strstr(strbuf_str(&log), "interpreted: insn 3: more than 8 frames"),
 	   "what cannot be compiled is interpreted, and the log says why: %.*s", (int)log.len - 1, strbuf_str(&log));
+	bare_free(prog);
+	prog = bare_assemble("call f; exit; f: r0 += 1; call f; exit");
+	prog->obj.inlay = &engine;
+	ok(!exec_prepare(prog, NULL) && engine.nr_refused == 1 && strstr(warned, "interpreted: insn 3: more than 8 frames"),
+	   "and the engine counts it and warns: %s", warned);
+	bare_free(prog);
+	prog = bare_assemble("r0 = 0; exit");
+	prog->obj.inlay = &engine;
+	ok(!exec_prepare(prog, NULL) && engine.nr_refused == 1, "but only those");
 	bare_free(prog);
 	strbuf_reset(&log);
 	prog = bare_assemble("r0 = *(u8 *)skb[0]; exit");

@@ -237,11 +237,12 @@ static void cache_race(void)
 	objcache_destroy(shared_cache);
 }
 
-/* A, B, A: the handler takes A and B and gives A back, and the next time B. A take it interrupted
- * must notice. */
+/* A, B, A: the handler takes A and B and gives A back, and the next time B. A take it interrupted must notice. arg: the
+ * thread is known to RCU and has a magazine; else it and its handlers meet on the stripe. */
+static struct owned *kept; /* by the handler, from one time to the next */
+
 static void aba_handler(int sig)
 {
-	static struct owned *kept;
 	struct owned *a;
 
 	if (kept) {
@@ -255,20 +256,28 @@ static void aba_handler(int sig)
 	handler_ops++;
 }
 
-static void aba(void)
+static void *aba(void *arg)
 {
+	const char *how = arg ? "magazine" : "stripe";
 	struct itimerval every = {{0, 20}, {0, 20}}, never = {{0, 0}, {0, 0}};
 	struct owned *o[64];
 	u64 end = now_ns() + RUN_NS, n;
+	sigset_t alarm;
 	u32 i;
 
+	if (arg)
+		rcu_thread_enter();
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	shared_cache = objcache_create(sizeof(struct owned), 8, 0);
 	for (i = 0; i < ARRAY_SIZE(o); i++)
 		o[i] = claim(99);
 	for (i = 0; i < ARRAY_SIZE(o); i++)
 		give(o[i], 99, false);
 	handler_ops = cache_bad = 0;
+	kept = NULL;
 	signal(SIGALRM, aba_handler);
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
 	for (n = 0; n % 1024 || now_ns() < end; n++) {
 		struct owned *mine = claim(99);
@@ -277,12 +286,120 @@ static void aba(void)
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_IGN);
-	ok(handler_ops > 100, "%llu handlers in %llu takes", (unsigned long long)handler_ops,
+	ok(handler_ops > 100, "%s: %llu handlers in %llu takes", how, (unsigned long long)handler_ops,
 	   (unsigned long long)n);
-	is_u64(cache_bad, 0,
-	       "a handler that gives back what an interrupted take was about to take does no harm");
-	is_u64(objcache_taken(shared_cache), ARRAY_SIZE(o), "and no object is lost");
+	is_u64(cache_bad, 0, "%s: a handler that gives back what an interrupted take was about to take does no harm", how);
+	if (arg) /* the one a handler kept, and as many as it took while the magazine was busy */
+		ok(objcache_taken(shared_cache) <= ARRAY_SIZE(o) + 3, "%s: no object is lost: %llu taken", how,
+		   (unsigned long long)objcache_taken(shared_cache));
+	else
+		is_u64(objcache_taken(shared_cache), ARRAY_SIZE(o), "%s: no object is lost", how);
 	objcache_destroy(shared_cache);
+	return NULL;
+}
+
+/* In a thread of its own, whose handlers alone run. */
+static void aba_in_thread(void *arg)
+{
+	sigset_t alarm;
+	pthread_t t;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+	pthread_create(&t, NULL, aba, arg);
+	pthread_join(t, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+}
+
+/* ---- magazines ---- */
+
+#define CHURN 3000
+
+/* Takes many, gives some back at once and the others after a grace period, and ends with some in its magazine. */
+static void *churn(void *arg)
+{
+	static struct owned *o[CHURN];
+	u64 bad = 0;
+	u32 i;
+
+	rcu_thread_enter();
+	for (i = 0; i < CHURN; i++)
+		o[i] = claim(7);
+	for (i = 0; i < CHURN; i++)
+		bad += !o[i];
+	for (i = 0; i < CHURN; i++)
+		give(o[i], 7, i % 8);
+	__atomic_fetch_add((u64 *)arg, bad, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* More threads than there are magazines, one after the other and then at once. */
+static void magazines(void)
+{
+	struct owned *o[8];
+	u64 bad = 0, taken, end;
+	pthread_t t[24];
+	u32 i, j;
+
+	shared_cache = objcache_create(sizeof(struct owned), 8, 0);
+	cache_bad = 0;
+	ok(!objcache_warm(shared_cache), "memory may be made resident before it is needed");
+	for (i = 0; i < 40; i++) {
+		pthread_create(&t[0], NULL, churn, &bad);
+		pthread_join(t[0], NULL);
+		rcu_barrier_all();
+	}
+	taken = objcache_taken(shared_cache);
+	ok(taken < 3 * CHURN, "a thread uses what threads that ended gave back (%llu objects taken)", (unsigned long long)taken);
+	is_int(objcache_live(shared_cache), 0, "what lies in the magazines of threads that ended is not lost");
+	end = now_ns() + 300000000;
+	cache_deadline = end;
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		pthread_create(&t[i], NULL, cache_thread, (void *)(u64)(i + 1));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		pthread_join(t[i], NULL);
+	rcu_barrier_all();
+	is_u64(bad + cache_bad, 0, "more threads than magazines: an object has one owner at a time");
+	is_int(objcache_live(shared_cache), 0, "and all are back");
+	objcache_destroy(shared_cache);
+
+	shared_cache = objcache_create(sizeof(struct owned), 8, 0);
+	for (i = 0; i < 20000; i++) {
+		for (j = 0; j < ARRAY_SIZE(o); j++)
+			o[j] = claim(5);
+		for (j = 0; j < ARRAY_SIZE(o); j++)
+			give(o[j], 5, false);
+	}
+	ok(objcache_taken(shared_cache) <= 32, "what is given back at once is taken again at once (%llu objects taken)",
+	   (unsigned long long)objcache_taken(shared_cache));
+	objcache_destroy(shared_cache);
+}
+
+/* An object's memory: zeros at first, then what its last owner left in it. */
+static void contents(void)
+{
+	struct objcache *c = objcache_create(sizeof(struct owned), 8, 0);
+	struct owned *o[200];
+	u64 not_zero = 0, changed = 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(o); i++) {
+		o[i] = objcache_alloc(c);
+		not_zero += o[i]->owner || o[i]->pad[0] || o[i]->pad[2];
+		memset(o[i], 0x5a, sizeof(*o[i]));
+	}
+	is_u64(not_zero, 0, "memory handed out for the first time is zeros");
+	for (i = 0; i < ARRAY_SIZE(o); i++)
+		objcache_free_rcu(c, o[i]);
+	rcu_barrier_all();
+	for (i = 0; i < 100; i++) {
+		struct owned *again = objcache_alloc(c);
+
+		changed += again->owner && (again->owner != 0x5a5a5a5a5a5a5a5aULL || again->pad[2] != 0x5a5a5a5a5a5a5a5aULL);
+	}
+	is_u64(changed, 0, "later it is what was given back");
+	objcache_destroy(c);
 }
 
 static void cache_shapes(void)
@@ -381,7 +498,10 @@ int main(void)
 	barrier();
 	cache_shapes();
 	cache_race();
-	aba();
+	aba_in_thread(NULL);
+	aba_in_thread((void *)1);
+	magazines();
+	contents();
 	forks();
 	return tap_done();
 }

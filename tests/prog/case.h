@@ -24,6 +24,7 @@ struct bpft_case {
 	char name[96], file[64];
 	u32 prog_type, runs;
 	bool types; /* functions have BTF, as clang gives them */
+	char catch[16]; /* exception callback; "" none */
 	struct case_map maps[CASE_MAX_MAPS];
 	u32 nr_maps;
 	struct case_prog progs[CASE_MAX_PROGS];

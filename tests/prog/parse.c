@@ -86,6 +86,8 @@ static bool take_head(struct bpft_case *c, const char *line, char *section)
 		return (c->runs = strtoul(rest, NULL, 0)) != 0;
 	if (!strcmp(word, "types"))
 		return c->types = true;
+	if (!strcmp(word, "catch"))
+		return sscanf(rest, "%15s", c->catch) == 1;
 	if (!strcmp(word, "log"))
 		return *rest && (c->log = strdup(rest));
 	if (!strcmp(word, "result"))

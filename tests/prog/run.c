@@ -333,6 +333,11 @@ static bool callee(void *ctx, const char *name, struct isa_callee *ret)
 			return true;
 		}
 	}
+	if (kfunc_by_name(name)) {
+		*ret = (struct isa_callee){ .src = BPF_PSEUDO_KFUNC_CALL };
+		ret->imm = btf_find_by_name_kind(((struct runner *)ctx)->in->vmlinux, name, BTF_KIND_FUNC);
+		return true;
+	}
 	return false;
 }
 
@@ -394,8 +399,10 @@ static long load_prog(struct runner *r, const struct case_prog *p)
 	union bpf_attr a = { .prog_type = r->c->prog_type };
 	struct strbuf err = STRBUF_INIT, text = STRBUF_INIT;
 	struct isa_code code = { 0 };
-	char *log = calloc(1, LOG_SIZE), name[16];
+	char *log = calloc(1, LOG_SIZE), name[16], tag[64];
+	bool main = p == r->c->progs;
 	struct types b;
+	int catch;
 	u8 *starts;
 	u32 nr = 0;
 	long fd, btf = -1;
@@ -417,15 +424,29 @@ static long load_prog(struct runner *r, const struct case_prog *p)
 	a.log_buf = U64(log);
 	a.log_size = LOG_SIZE;
 	a.log_level = 1;
-	if (find_functions(r, &code, starts) || r->c->types) {
+	catch = main && r->c->catch[0] ? isa_code_label(&code, r->c->catch) : -1;
+	if (catch >= 0)
+		starts[catch] = 1;
+	if (find_functions(r, &code, starts) || r->c->types || catch >= 0) {
 		begin_types(&b);
 		add_type(&b, "", BTF_KIND_FUNC_PROTO << 24, 1);
+		add_type(&b, "u64", BTF_KIND_INT << 24, 8);
+		b.t[b.nt++] = 64;
+		add_type(&b, "", BTF_KIND_FUNC_PROTO << 24 | 1, 1);
+		b.t[b.nt++] = 1;
+		b.t[b.nt++] = 3;
 		for (u32 pc = 0; pc < code.len && nr < ARRAY_SIZE(info); pc++) {
 			if (!starts[pc])
 				continue;
 			snprintf(name, sizeof(name), "f%u", pc);
 			info[nr].insn_off = pc;
-			info[nr++].type_id = add_type(&b, name, BTF_KIND_FUNC << 24, 2);
+			info[nr++].type_id = (s32)pc == catch ? add_type(&b, r->c->catch, BTF_KIND_FUNC << 24 | 1, 4) :
+								add_type(&b, name, BTF_KIND_FUNC << 24, 2);
+		}
+		if (catch >= 0) {
+			snprintf(tag, sizeof(tag), "exception_callback:%s", r->c->catch);
+			add_type(&b, tag, BTF_KIND_DECL_TAG << 24, info[0].type_id);
+			b.t[b.nt++] = (u32)-1;
 		}
 		btf = load_types(r, &b);
 		if (btf < 0)
@@ -536,7 +557,7 @@ void case_run(const struct bpft_case *c, const struct case_config *config, struc
 {
 	struct runner r = { .c = c, .ret = ret, .in = engine_for(config) };
 	struct env_task *self;
-	u32 i;
+	u32 i, refused;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!r.in) {
@@ -547,9 +568,12 @@ void case_run(const struct bpft_case *c, const struct case_config *config, struc
 		r.map_fd[i] = -1;
 	for (i = 0; i < CASE_MAX_PROGS; i++)
 		r.prog_fd[i] = -1;
+	refused = r.in->nr_refused;
 	self = env_task_self(r.in->env);
 	if (self)
 		run_case(&r);
+	if (r.in->nr_refused != refused)
+		wrong_case(&r, "not compiled but interpreted", "", 0);
 	for (i = 0; i < CASE_MAX_PROGS; i++)
 		if (r.prog_fd[i] >= 0)
 			close(r.prog_fd[i]);

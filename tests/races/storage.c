@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/arch.h"
 #include "fixture.h"
 #include "races.h"
 
@@ -34,7 +35,7 @@ static void delay(const char *where)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* ---- two threads in lock-step ---- */
+/* ---- two threads in lock-step: this one, which also looks at what came of it, and another ---- */
 
 struct race {
 	const char *name;
@@ -55,14 +56,16 @@ static void meet(struct race *r)
 {
 	u32 phase = __atomic_load_n(&r->phase, __ATOMIC_ACQUIRE), spins = 0;
 
-	if (__atomic_add_fetch(&r->arrived, 1, __ATOMIC_ACQ_REL) == 3) {
+	if (__atomic_add_fetch(&r->arrived, 1, __ATOMIC_ACQ_REL) == 2) {
 		__atomic_store_n(&r->arrived, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&r->phase, phase + 1, __ATOMIC_RELEASE);
 		return;
 	}
 	while (__atomic_load_n(&r->phase, __ATOMIC_ACQUIRE) == phase)
-		if (++spins > 50)
+		if (++spins > 500)
 			sched_yield();
+		else
+			arch_relax();
 }
 
 static void count_bad(struct race *r, bool bad)
@@ -71,24 +74,19 @@ static void count_bad(struct race *r, bool bad)
 		__atomic_fetch_add(&r->bad, 1, __ATOMIC_RELAXED);
 }
 
-struct racer {
-	struct race *r;
-	u32 who;
-};
-
 static void *racer(void *arg)
 {
-	struct racer *me = arg;
+	struct race *r = arg;
 
-	seed = me->who + 1;
-	env_enter(fix.env, me->who, NULL);
+	seed = 2;
+	env_enter(fix.env, 1, NULL);
 	for (;;) {
-		meet(me->r);
-		if (me->r->end)
+		meet(r);
+		if (r->end)
 			break;
 		delay(NULL);
-		me->r->act[me->who](me->r, me->who);
-		meet(me->r);
+		r->act[1](r, 1);
+		meet(r);
 	}
 	env_leave(fix.env);
 	return NULL;
@@ -96,21 +94,23 @@ static void *racer(void *arg)
 
 static void run_race(struct race *r)
 {
-	struct racer args[2] = {{r, 0}, {r, 1}};
 	long before = lstore_live();
-	pthread_t t[2];
+	pthread_t t;
 	u64 i;
 
-	lstore_hook = delay;
-	for (i = 0; i < 2; i++)
-		pthread_create(&t[i], NULL, racer, &args[i]);
+	seed = 1;
+	pthread_create(&t, NULL, racer, r);
 	for (i = 0; i < nr_rounds; i++) {
 		env_owner_init(&r->owner, NULL);
 		r->got[0] = r->got[1] = NULL;
 		if (r->before)
 			r->before(r);
+		lstore_hook = delay;
 		meet(r);
+		delay(NULL);
+		r->act[0](r, 0);
 		meet(r);
+		lstore_hook = NULL; /* the other one does nothing until we meet again */
 		if (r->after)
 			r->after(r);
 		lstore_owner_free(&r->owner);
@@ -119,9 +119,7 @@ static void run_race(struct race *r)
 	}
 	r->end = true;
 	meet(r);
-	for (i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
-	lstore_hook = NULL;
+	pthread_join(t, NULL);
 	rcu_barrier_all();
 	is_u64(r->bad, 0, "%s: %s, %llu rounds", impl->name, r->name, (unsigned long long)nr_rounds);
 	is_int(lstore_live(), before, "%s: %s, storages made are given back", impl->name, r->name);

@@ -14,7 +14,7 @@ import tree
 
 WORDS = {'rcu': ['rcu_'], 'isa': ['isa_'], 'btf': ['btf_'], 'env': ['env_'],
          'object': ['obj_', 'prog_', 'map_', 'link_', 'inlay_'], 'maps': ['map_', 'maps_', 'lstore_'],
-         'helpers': ['helper_', 'helpers_'], 'progtypes': ['prog_', 'progtype_'], 'verifier': ['vrf_'],
+         'helpers': ['helper_', 'helpers_', 'kfunc_'], 'progtypes': ['prog_', 'progtype_'], 'verifier': ['vrf_'],
          'rewrite': ['rw_'], 'exec': ['exec_', 'interp_', 'jit_'], 'sys': ['sys_', 'user_', 'inlay_'],
          'replay': ['rec_', 'replay_'], 'world': ['world_', 'inlay_']}
 

@@ -928,3 +928,68 @@ SEC("raw_tp/sched_switch") int bad_tail_call_other_context(u64 *ctx)
 	tail_call(ctx + 1, &progs, 0);
 	return 0;
 }
+
+/* ---- kernel functions: libbpf finds them in the kernel's types, or the model's ---- */
+
+#define __ksym __attribute__((section(".ksyms")))
+
+extern void bpf_throw(u64 cookie) __ksym;
+extern struct task_struct *bpf_task_from_pid(int pid) __ksym;
+extern void bpf_task_release(struct task_struct *p) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym;
+extern void bpf_rcu_read_unlock(void) __ksym;
+
+static const volatile int never = 0;
+
+int caught(u64 cookie)
+{
+	return (int)cookie + 1;
+}
+
+static __noinline int thrower(int x)
+{
+	if (x)
+		bpf_throw((u64)x);
+	return x;
+}
+
+SEC("tracepoint/sched/sched_switch") int ok_throw(void *ctx)
+{
+	return thrower((int)prandom() & 1);
+}
+
+__attribute__((btf_decl_tag("exception_callback:caught")))
+SEC("tracepoint/sched/sched_switch") int ok_throw_caught(void *ctx)
+{
+	/* libbpf before 1.3 takes along only what is named somewhere */
+	if (never)
+		((long (*)(u32, void *, void *, u64))181)(1, (void *)caught, 0, 0);
+	return thrower((int)prandom() & 1);
+}
+
+SEC("tracepoint/sched/sched_switch") int ok_task_from_pid(void *ctx)
+{
+	struct task_struct *task = bpf_task_from_pid((int)pid_tgid());
+
+	if (task)
+		bpf_task_release(task);
+	return 0;
+}
+
+SEC("tracepoint/sched/sched_switch") int bad_task_kept(void *ctx)
+{
+	return !bpf_task_from_pid((int)pid_tgid());
+}
+
+SEC("tracepoint/sched/sched_switch") int bad_throw_in_section(void *ctx)
+{
+	bpf_rcu_read_lock();
+	thrower((int)prandom());
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+SEC("raw_tracepoint/sched_switch") int bad_throw_in_raw_tracepoint(void *ctx)
+{
+	return thrower((int)prandom());
+}

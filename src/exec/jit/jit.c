@@ -19,7 +19,8 @@ static const struct jit_target *native_target(void)
 }
 
 static struct jit_size sizes[ISA_OP_MAX]; /* of the native target's rows; what a compilation asks of every instruction */
-static u16 only_op[256]; /* by code: its one row; 0: isa_decode() knows */
+/* The same by code: of its one row, or of the one with off 0; else not known, and isa_decode() says which row it is. */
+static struct jit_size by_code[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int init_err;
 
@@ -40,6 +41,21 @@ static bool is_plain(enum isa_op op)
 	return true;
 }
 
+static struct jit_size size_of(const struct jit_target *target, enum isa_op op)
+{
+	const struct isa_info *info = &isa_info[op];
+	struct bpf_insn small = isa_encode(op, 0, 0, 1, 1), imm = isa_encode(op, 0, 0, 1, 1000), off = isa_encode(op, 0, 0, 1000, 1);
+	struct jit_size size = { .op = op, .claimed = target->claims(op), .plain = is_plain(op),
+				 .dst = !!(info->fx & (ISA_FX_DR | ISA_FX_DW)), .src = !!(info->fx & (ISA_FX_SR | ISA_FX_SW)) };
+
+	if (size.claimed) {
+		size.base = target->bound(op, &small, NULL);
+		size.imm = target->bound(op, &imm, NULL) - size.base;
+		size.off = target->bound(op, &off, NULL) - size.base;
+	}
+	return size;
+}
+
 static void init(void)
 {
 	const struct jit_target *target = native_target();
@@ -49,20 +65,14 @@ static void init(void)
 	if (init_err)
 		return;
 	for (op = 0; op < ISA_OP_MAX; op++) {
-		struct bpf_insn small = isa_encode(op, 0, 0, 1, 1), imm = isa_encode(op, 0, 0, 1, 1000),
-				off = isa_encode(op, 0, 0, 1000, 1);
+		const struct isa_info *info = &isa_info[op];
+		struct jit_size size = size_of(target, op);
 
-		if (!target->claims(op))
-			continue;
-		sizes[op].base = target->bound(op, &small, NULL);
-		sizes[op].imm = target->bound(op, &imm, NULL) - sizes[op].base;
-		sizes[op].off = target->bound(op, &off, NULL) - sizes[op].base;
-		sizes[op].claimed = true;
-		sizes[op].plain = is_plain(op);
-		sizes[op].dst = !!(isa_info[op].fx & (ISA_FX_DR | ISA_FX_DW));
-		sizes[op].src = !!(isa_info[op].fx & (ISA_FX_SR | ISA_FX_SW));
-		if (isa_info[op].sel == ISA_F_NONE)
-			only_op[isa_info[op].code] = op;
+		sizes[op] = size;
+		size.known = size.claimed && (info->sel == ISA_F_NONE || (info->sel == ISA_F_OFF && !info->val));
+		size.off_0 = info->sel == ISA_F_OFF;
+		if (size.known)
+			by_code[info->code] = size;
 	}
 }
 
@@ -105,7 +115,11 @@ static int look_at_jump(struct jit *j, struct jit_sub *sub, u32 pc)
 
 	if (to < sub->start || to >= sub->end)
 		return jit_refuse(j, pc, "jump out of its function", "");
-	j->insn[to].flags |= to <= pc ? JIT_TARGET | JIT_LOOP : JIT_TARGET;
+	if (to <= pc && !(j->insn[to].flags & JIT_LOOP)) {
+		j->insn[to].flags |= JIT_LOOP;
+		j->bound += JIT_LOOP_PAD;
+	}
+	j->insn[to].flags |= JIT_TARGET;
 	j->max_refs += 2; /* there, and to what follows if that is elsewhere */
 	return 0;
 }
@@ -127,6 +141,12 @@ static int look_at_call(struct jit *j, struct jit_sub *sub, u32 pc, enum isa_op 
 		j->insn[pc].max = j->target->bound(op, &j->text->insns[pc], fact);
 		return 0;
 	}
+	if (exec_throws(op, fact)) {
+		j->throws = true;
+		return 0;
+	}
+	if (!exec_callee(fact) && op == ISA_CALL_KFUNC)
+		return jit_refuse(j, pc, "inlay cannot run kernel function ", fact->kfunc ? fact->kfunc->name : "");
 	if (!exec_callee(fact))
 		return jit_refuse(j, pc, "inlay cannot run helper ", helper_name(j->text->insns[pc].imm));
 	return 0;
@@ -157,6 +177,7 @@ static int look_at_kind(struct jit *j, struct jit_sub *sub, u32 pc, enum isa_op 
 	case ISA_K_LD_IMM64:
 		if (pc + 1 >= sub->end)
 			return jit_refuse(j, pc, "constant is cut off", "");
+		j->insn[pc + 1].flags |= JIT_SECOND;
 		if (j->text->insns[pc].src_reg != BPF_PSEUDO_FUNC)
 			return 0;
 		if (fact->subprog >= j->text->nr_subprogs)
@@ -167,60 +188,122 @@ static int look_at_kind(struct jit *j, struct jit_sub *sub, u32 pc, enum isa_op 
 	return 0;
 }
 
-static int look_at(struct jit *j, struct jit_sub *sub, u32 pc)
+/* Its size where by_code does not say it; NULL: refused. */
+static const struct jit_size *look_up(const struct jit *j, const struct bpf_insn *insn, u32 pc)
 {
-	const struct bpf_insn *insn = &j->text->insns[pc];
-	const struct insn_fact *fact = &j->text->facts[pc];
-	struct jit_insn *in = &j->insn[pc];
-	int op = only_op[insn->code];
-	const struct jit_size *size;
+	int op = isa_decode(insn);
 
-	/* here and in place() arithmetic stands for branches: what comes next in a program nobody can predict */
-	if (!op)
-		op = isa_decode(insn);
-	if (unlikely(op < 0))
-		return jit_refuse(j, pc, "unknown instruction", "");
-	size = &sizes[op];
-	if (unlikely(!size->claimed))
-		return jit_refuse(j, pc, "not compiled: ", isa_op_name(op));
-	if (unlikely(insn->dst_reg >= ISA_NR_REGS || (size->src && insn->src_reg >= ISA_NR_REGS)))
-		return jit_refuse(j, pc, "no such register", "");
-	in->op = op;
-	in->max = size->base + (insn->imm != (s8)insn->imm) * size->imm + (insn->off != (s8)insn->off) * size->off;
-	sub->regs |= size->dst << insn->dst_reg | size->src << insn->src_reg;
-	if (fact->cold && pc > sub->start) { /* the prologue falls into the first */
-		in->flags |= JIT_COLD;
-		sub->cold = true;
+	if (op >= 0 && sizes[op].claimed)
+		return &sizes[op];
+	if (op < 0)
+		jit_refuse(j, pc, "unknown instruction", "");
+	else
+		jit_refuse(j, pc, "not compiled: ", isa_op_name(op));
+	return NULL;
+}
+
+/*
+ * Every instruction of every program comes by here: what is needed stands in local variables, which no store can change,
+ * and arithmetic stands for branches that nobody could predict.
+ */
+static int look_at_all(struct jit *j, struct jit_sub *sub, u32 *ret_last)
+{
+	const struct bpf_insn *insns = j->text->insns;
+	const struct insn_fact *facts = j->text->facts;
+	u32 pc, start = sub->start, end = sub->end, regs = 0, any_cold = 0, bound = 0;
+	struct jit_insn *all = j->insn;
+	int err;
+
+	for (pc = start; pc < end; pc++) {
+		const struct bpf_insn insn = insns[pc];
+		const struct jit_size *size = &by_code[insn.code];
+		u32 dst = insn.dst_reg, src = insn.src_reg, max, cold;
+
+		if (unlikely(!size->known || (size->off_0 && insn.off))) {
+			size = look_up(j, &insn, pc);
+			if (!size)
+				return -EOPNOTSUPP;
+		}
+		if (unlikely((dst >= ISA_NR_REGS) | ((src >= ISA_NR_REGS) & size->src)))
+			return jit_refuse(j, pc, "no such register", "");
+		max = size->base + (-(insn.imm != (s8)insn.imm) & size->imm) + (-(insn.off != (s8)insn.off) & size->off);
+		cold = facts[pc].cold & (pc > start); /* the prologue falls into the first */
+		regs |= size->dst << dst | size->src << src;
+		any_cold |= cold;
+		all[pc].op = size->op;
+		all[pc].max = max;
+		all[pc].flags |= cold * JIT_COLD;
+		*ret_last = pc;
+		if (unlikely(!size->plain)) {
+			err = look_at_kind(j, sub, pc, size->op);
+			if (unlikely(err))
+				return err;
+			max = all[pc].max;
+			pc += isa_slots(insn.code) == 2;
+		}
+		bound += max;
 	}
-	if (pc > sub->start && (in->flags ^ in[-1].flags) & JIT_COLD) {
-		in->flags |= JIT_TARGET;
-		j->max_refs++; /* from what falls into it */
+	sub->regs = regs;
+	sub->cold = any_cold;
+	j->bound += bound;
+	return 0;
+}
+
+/* Where hot and cold code meet control comes from elsewhere. */
+static void look_at_cold(struct jit *j, const struct jit_sub *sub)
+{
+	u32 pc;
+
+	for (pc = sub->start + 1; pc < sub->end; pc++) {
+		struct jit_insn *in = &j->insn[pc];
+
+		if (in->flags & JIT_SECOND)
+			in->flags |= in[-1].flags & JIT_COLD;
+		if ((in->flags ^ in[-1].flags) & JIT_COLD) {
+			in->flags |= JIT_TARGET;
+			j->max_refs++; /* from what falls into it */
+		}
 	}
-	return likely(size->plain) ? 0 : look_at_kind(j, sub, pc, op);
+	j->bound += (u64)(sub->end - sub->start) * JIT_COLD_PAD;
 }
 
 static int look_at_sub(struct jit *j, struct jit_sub *sub)
 {
-	u32 pc, last = sub->start;
+	u32 last = sub->start;
 	u8 kind;
 	int err;
 
-	for (pc = sub->start; pc < sub->end; pc++) {
-		last = pc;
-		err = look_at(j, sub, pc);
-		if (err)
-			return err;
-		if (isa_slots(j->text->insns[pc].code) == 2) {
-			pc++;
-			j->insn[pc].flags |= JIT_SECOND | (j->insn[pc - 1].flags & JIT_COLD);
-		}
-	}
-	sub->args = (sub->calls ? U32_MAX : sub->regs) & 0x3e;
 	if (sub->start == sub->end)
 		return 0; /* all of it was dead */
+	err = look_at_all(j, sub, &last);
+	if (err)
+		return err;
+	if (sub->cold)
+		look_at_cold(j, sub);
+	sub->args = (sub->calls ? U32_MAX : sub->regs) & 0x3e;
 	kind = isa_info[j->insn[last].op].kind;
-	if (kind != ISA_K_EXIT && kind != ISA_K_JA)
+	/* a call that never comes back: a throw, or a function that always throws */
+	if (kind != ISA_K_EXIT && kind != ISA_K_JA && !(kind == ISA_K_CALL && j->text->throws))
 		return jit_refuse(j, last, "a function runs off its end", "");
+	return 0;
+}
+
+/* What a throw lands on: the program's own frame keeps more, so that each way out of it is longer (jit_target.throw_bound). */
+static int plan_throw(struct jit *j)
+{
+	u32 pc;
+
+	j->exception_cb = exec_exception_cb(j->text);
+	if (j->exception_cb == PROG_NO_SUBPROG)
+		return jit_refuse(j, 0, "a throw without callback", "");
+	j->sub[0].calls = true;
+	j->max_refs++;
+	for (pc = j->sub[0].start; pc < j->sub[0].end; pc++) {
+		if (isa_info[j->insn[pc].op].kind != ISA_K_EXIT || j->insn[pc].flags & JIT_SECOND)
+			continue;
+		j->insn[pc].max += j->target->throw_bound;
+		j->bound += j->target->throw_bound;
+	}
 	return 0;
 }
 
@@ -255,54 +338,37 @@ static int check_depth(struct jit *j)
 	return 0;
 }
 
-/* Where everything begins at the latest, in the order in which it will be emitted. Returns the size of it all. */
-static u64 place(struct jit *j)
-{
-	u64 at = sizeof(struct jit_head);
-	u32 s, pc, cold;
-
-	for (s = 0; s < j->text->nr_subprogs; s++) {
-		struct jit_sub *sub = &j->sub[s];
-
-		at += j->target->sub_bound(j, sub);
-		for (cold = 0; cold <= (u32)sub->cold; cold++) {
-			for (pc = sub->start; pc < sub->end; pc++) {
-				const struct jit_insn *in = &j->insn[pc];
-
-				if (sub->cold && !(in->flags & JIT_COLD) != !cold)
-					continue;
-				j->pos[pc] = (u32)at;
-				if (in->flags & JIT_SECOND)
-					continue;
-				at += in->max + (in->flags / JIT_LOOP & 1) * 15 + sub->cold * 5;
-			}
-		}
-	}
-	return at;
-}
-
 static int analyze(struct jit *j)
 {
 	const struct prog *text = j->text;
 	u32 n = text->nr_insns, subs = text->nr_subprogs, s;
 	int err;
 
-	j->scratch = calloc(1, (u64)n * (sizeof(*j->insn) + sizeof(*j->pos)) + subs * sizeof(*j->sub));
+	j->scratch = calloc(1, (u64)n * sizeof(*j->insn) + subs * sizeof(*j->sub));
 	if (!j->scratch)
 		return -ENOMEM;
 	j->sub = j->scratch;
-	j->pos = (u32 *)(j->sub + subs);
-	j->insn = (struct jit_insn *)(j->pos + n);
+	j->insn = (struct jit_insn *)(j->sub + subs);
 	for (s = 0; s < subs; s++) {
 		j->sub[s].start = text->subprogs[s].start;
 		j->sub[s].end = s + 1 < subs ? text->subprogs[s + 1].start : n;
 		if (j->sub[s].start > j->sub[s].end || j->sub[s].end > n)
 			return jit_refuse(j, j->sub[s].start, "functions are not in order", "");
 	}
+	j->bound = sizeof(struct jit_head) + 16;
 	for (s = 0; s < subs; s++) {
 		err = look_at_sub(j, &j->sub[s]);
 		if (err)
 			return err;
+	}
+	if (j->throws) {
+		err = plan_throw(j);
+		if (err)
+			return err;
+	}
+	for (s = 0; s < subs; s++) {
+		j->sub[s].bound = j->target->sub_bound(j, &j->sub[s]);
+		j->bound += j->sub[s].bound;
 	}
 	return check_depth(j);
 }
@@ -336,7 +402,7 @@ static int make_lists(struct jit *j)
 
 static int emit(struct jit *j)
 {
-	u64 size = place(j) + (u64)j->max_fixups * sizeof(*j->fixup) + 16;
+	u64 size = j->bound + (u64)j->max_fixups * sizeof(*j->fixup);
 	int err = size < U32_MAX / 4 ? jit_mem_alloc((u32)size, &j->block) : -ENOMEM;
 
 	if (err) {

@@ -82,6 +82,7 @@ struct jit_sub {
 	bool tail_calls;
 	bool by_pointer; /* it is a bpf_func */
 	bool cold;	 /* has cold code */
+	u32 bound;	 /* struct jit_target's sub_bound */
 	u32 entry;	 /* offset of its first instruction, thunks passed; the target's */
 	u8 depth;	 /* frames from an entry to it, itself included; 0: never called */
 };
@@ -102,7 +103,7 @@ struct jit {
 	struct strbuf *log;
 	struct jit_image *image;
 	struct jit_insn *insn;	 /* by slot of the text */
-	u32 *pos;		 /* by slot: where it begins if every instruction is as large as it can be */
+	u64 bound;		 /* of the size of everything but the fixups */
 	struct jit_sub *sub;
 	struct jit_ref *ref;	 /* places that name an instruction, to be aimed */
 	u32 nr_refs, max_refs;
@@ -112,6 +113,8 @@ struct jit {
 	u32 nr_fixups, max_fixups;
 	u32 nr_calls;		 /* of subprograms */
 	bool tail_calls;	 /* any subprogram does */
+	bool throws;		 /* the same */
+	u32 exception_cb;	 /* subprogram a throw goes on with */
 	bool probes;
 	bool far;		 /* every jump forward is a long one */
 	void *scratch;		 /* insn … fixup */
@@ -140,11 +143,18 @@ struct jit_stub {
 
 /* Upper bound of the code of one row: base, and more where immediate or offset do not fit a signed byte. */
 struct jit_size {
+	u16 op;
 	u8 base, imm, off;
-	bool claimed;
-	bool plain; /* nothing to look at but its registers */
-	u8 dst, src; /* 1: names a register there */
+	u8 known : 1; /* by code only: there is no other row, or off_0 and off is 0 */
+	u8 off_0 : 1;
+	u8 claimed : 1;
+	u8 plain : 1; /* nothing to look at but its registers */
+	u8 dst : 1, src : 1; /* names a register there */
 };
+
+/* What may stand before a loop's head, and behind an instruction where there is cold code: a jump. */
+#define JIT_LOOP_PAD 15
+#define JIT_COLD_PAD 5
 
 struct jit_target {
 	const char *arch;
@@ -152,6 +162,7 @@ struct jit_target {
 	bool native; /* of this machine */
 	/* Upper bound of the code of an instruction. op is claimed; fact NULL: no tail call. */
 	u8 (*bound)(enum isa_op op, const struct bpf_insn *insn, const struct insn_fact *fact);
+	u8 throw_bound; /* the same of what an exit needs more in a program that can throw */
 	/* The same of what a subprogram needs beside: thunk, prologue, padding. */
 	u32 (*sub_bound)(const struct jit *j, const struct jit_sub *sub);
 	/* Emits everything into j->block. 0, -ERANGE: try again with j->far, or -errno with the reason in the log. */

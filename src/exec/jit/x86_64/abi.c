@@ -24,7 +24,7 @@ u32 jit_x86_sub_bound(const struct jit *j, const struct jit_sub *sub)
 	u32 size = 4 + 7 + 4 * 2 + (sub->may_goto ? 12 : 0);
 
 	if (sub == j->sub)
-		size += j->tail_calls ? 48 : 3;
+		size += (j->tail_calls ? 48 : 3) + (j->throws ? X86_PAD : 0);
 	else
 		size += 15 + (sub->by_pointer || info->is_cb ? 5 * 3 : 0);
 	if (info->reads_stale)
@@ -86,15 +86,20 @@ static void plan_frame(struct x86 *c)
 {
 	static const u8 kept[] = { 6, 7, 8, 9 };
 	u32 i, depth = (u32)align_up(c->j->text->subprogs[c->sub_nr].stack_depth, 16);
+	u16 regs = c->sub->regs;
 
+	c->keeps = !c->sub_nr && c->j->throws;
+	/* a throw leaves functions that saved registers without restoring them */
+	for (i = 0; c->keeps && i < c->j->text->nr_subprogs; i++)
+		regs |= c->j->sub[i].regs;
 	c->nr_saved = 0;
 	for (i = 0; i < ARRAY_SIZE(kept); i++)
-		if (c->sub->regs & 1 << kept[i])
+		if (regs & 1 << kept[i])
 			c->saved[c->nr_saved++] = x86_of[kept[i]];
-	c->frame = c->sub->regs & 1 << ISA_REG_FP || c->sub->may_goto;
+	c->frame = c->sub->regs & 1 << ISA_REG_FP || c->sub->may_goto || c->keeps;
 	c->frame_size = c->frame ? depth + (c->sub->may_goto ? 16 : 0) : 0;
 	/* the return address and rbp make 16 bytes; without rbp the address alone is there */
-	if (c->sub->calls && (c->nr_saved + !c->frame) % 2)
+	if (c->sub->calls && (c->nr_saved + !c->frame + c->keeps) % 2)
 		c->frame_size += 8;
 }
 
@@ -121,6 +126,8 @@ static void prologue(struct x86 *c)
 		c->p = x86_alu_imm(c->p, 8, X86_SUB, RSP, c->frame_size);
 	for (i = 0; i < c->nr_saved; i++)
 		c->p = x86_push(c->p, c->saved[i]);
+	if (c->keeps)
+		jit_x86_keep(c);
 	if (c->frame && info->reads_stale && info->stack_depth)
 		zero_stack(c, (u32)align_up(info->stack_depth, 16));
 	if (c->sub->may_goto)
@@ -148,6 +155,8 @@ void jit_x86_enter(struct x86 *c, u32 nr)
 			emit_counting_thunk(c);
 		else
 			c->p = x86_mov(c->p, 8, RDI, RSI);
+		if (c->keeps)
+			jit_x86_pad(c);
 		body = j->addr + x86_off(c);
 		memcpy(&j->image->head.tail_entry, &body, sizeof(body));
 	}
@@ -160,6 +169,8 @@ void jit_x86_leave(struct x86 *c)
 {
 	u32 i;
 
+	if (c->keeps)
+		jit_x86_unkeep(c);
 	for (i = c->nr_saved; i-- > 0;)
 		c->p = x86_pop(c->p, c->saved[i]);
 	if (c->frame)

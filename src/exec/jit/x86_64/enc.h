@@ -216,7 +216,18 @@ static inline u8 *x86_shiftx(u8 *p, u8 w, enum x86_shift op, u8 dst, u8 src, u8 
 	return p + 5;
 }
 
-/* F7 /n: 2 not, 3 neg, 6 div, 7 idiv */
+/* BMI2: hi:lo = rdx * src, no flags; hi and lo differ */
+static inline u8 *x86_mulx(u8 *p, u8 hi, u8 lo, u8 src)
+{
+	p[0] = 0xc4;
+	p[1] = (hi < 8) << 7 | 1 << 6 | (src < 8) << 5 | 2;
+	p[2] = 1 << 7 | (~lo & 15) << 3 | 3;
+	p[3] = 0xf6;
+	p[4] = 0xc0 | (hi & 7) << 3 | (src & 7);
+	return p + 5;
+}
+
+/* F7 /n: 2 not, 3 neg, 4 mul, 5 imul, 6 div, 7 idiv; the last four of rdx:rax */
 static inline u8 *x86_f7(u8 *p, u8 w, u8 n, u8 rm)
 {
 	return x86_rr(p, w, 0xf7, n, rm);

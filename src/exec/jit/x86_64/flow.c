@@ -15,7 +15,7 @@ static u8 alu_bound(enum isa_op op, const struct bpf_insn *insn)
 	switch (BPF_OP(insn->code)) {
 	case BPF_DIV:
 	case BPF_MOD:
-		return 75 + STUB_MAX;
+		return insn->code & BPF_X ? 75 + STUB_MAX : 72;
 	case BPF_LSH:
 	case BPF_RSH:
 	case BPF_ARSH:
@@ -92,6 +92,34 @@ static void aim_later(struct x86 *c, u32 to, u8 size)
 	j->ref[j->nr_refs++] = (struct jit_ref){ .at = x86_off(c) - size, .to = to, .size = size };
 }
 
+#define SHORT_LOOK 64 /* slots; more cannot be so short but where cold code lies between */
+
+/* What will be emitted between pc, which is being, and to can be no longer than a short jump reaches. */
+static bool is_near(const struct x86 *c, u32 pc, u32 to)
+{
+	s32 room = 127 - (c->in[to].flags & JIT_LOOP ? JIT_LOOP_PAD : 0) - (c->sub->cold ? 2 * JIT_COLD_PAD : 0);
+	u8 cold = c->cold;
+	u32 n;
+
+	for (n = 0; n < SHORT_LOOK && room >= 0; n++) {
+		const struct jit_insn *in;
+
+		if (++pc == c->sub->end) { /* behind the hot code the cold */
+			if (cold || !c->sub->cold)
+				return false;
+			cold = JIT_COLD;
+			pc = c->sub->start;
+		}
+		in = &c->in[pc];
+		if ((in->flags & JIT_COLD) != cold)
+			continue;
+		if (pc == to)
+			return true;
+		room -= in->max + (in->flags & JIT_LOOP ? JIT_LOOP_PAD : 0) + (c->sub->cold ? JIT_COLD_PAD : 0);
+	}
+	return false;
+}
+
 static void jump(struct x86 *c, int cc, u32 pc, u32 to)
 {
 	const struct jit *j = c->j;
@@ -101,8 +129,7 @@ static void jump(struct x86 *c, int cc, u32 pc, u32 to)
 	if (known)
 		near = x86_is_s8(dist);
 	else
-		near = !j->far && (s64)j->pos[to] - j->pos[pc] - c->in[pc].max +
-					  (c->in[to].flags & JIT_LOOP ? 15 : 0) + (c->sub->cold ? 5 : 0) <= 127;
+		near = !j->far && is_near(c, pc, to);
 	if (near) {
 		c->p[0] = cc < 0 ? 0xeb : 0x70 | cc;
 		c->p[1] = known ? (u8)dist : 0;

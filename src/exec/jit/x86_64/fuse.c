@@ -202,7 +202,7 @@ static bool is_last_load(const struct x86 *c, u32 pc, u8 d, const struct sum *su
 	return insn->dst_reg == d || jit_x86_dead(c, pc + 1, d);
 }
 
-u32 jit_x86_address(struct x86 *c, u32 pc)
+u32 jit_x86_sum(struct x86 *c, u32 pc)
 {
 	u8 d = c->insns[pc].dst_reg;
 	struct sum sum = { .base = d, .index = X86_NONE };

@@ -25,10 +25,33 @@ static void find_features(struct x86 *c)
 #endif
 }
 
+/* After the instruction at last, which may have done others up to pc: its share of the memory, and where it goes on. */
+static inline void emitted(struct x86 *c, u32 last, u32 pc)
+{
+	u32 at;
+
+	c->limit += c->in[last].max;
+	for (at = last + 1; at < pc; at++)
+		c->limit += c->in[at].max;
+	if (likely(!c->sub->cold))
+		return;
+	c->limit += JIT_COLD_PAD * (pc - last);
+	while (last + isa_slots(c->insns[last].code) < pc)
+		last += isa_slots(c->insns[last].code);
+	switch (isa_info[c->in[last].op].kind) {
+	case ISA_K_JMP:
+	case ISA_K_JA:
+	case ISA_K_EXIT:
+		break;
+	default:
+		if (pc < c->sub->end) /* nothing goes on behind a throw that is the last there is */
+			jit_x86_jump(c, -1, last, pc);
+	}
+}
+
 static void emit_run(struct x86 *c, u8 cold)
 {
 	u32 pc = c->sub->start, end = c->sub->end, last;
-	const struct jit *j = c->j;
 
 	c->cold = cold;
 	while (pc < end) {
@@ -39,30 +62,22 @@ static void emit_run(struct x86 *c, u8 cold)
 			continue;
 		}
 		/* never beyond what was reckoned: the memory ends there */
-		if (unlikely(x86_off(c) + sizeof(struct jit_head) > j->pos[pc])) {
+		if (unlikely(x86_off(c) > c->limit)) {
 			c->overrun = true;
 			return;
 		}
 		if (in->flags & JIT_TARGET) {
-			if (in->flags & JIT_LOOP && !cold)
-				c->p = x86_nops(c->p, -x86_off(c) & 15);
+			if (in->flags & JIT_LOOP) {
+				if (!cold)
+					c->p = x86_nops(c->p, -x86_off(c) & JIT_LOOP_PAD);
+				c->limit += JIT_LOOP_PAD;
+			}
 			x86_forget(c);
 		}
 		c->off[pc] = x86_off(c);
 		last = pc;
 		pc += jit_x86_rows[in->op](c, pc);
-		if (!c->sub->cold)
-			continue;
-		while (last + isa_slots(c->insns[last].code) < pc)
-			last += isa_slots(c->insns[last].code);
-		switch (isa_info[c->in[last].op].kind) {
-		case ISA_K_JMP:
-		case ISA_K_JA:
-		case ISA_K_EXIT:
-			break;
-		default:
-			jit_x86_jump(c, -1, last, pc);
-		}
+		emitted(c, last, pc);
 	}
 }
 
@@ -100,6 +115,7 @@ static int emit(struct jit *j)
 	for (s = 0; s < j->text->nr_subprogs; s++) {
 		if (j->sub[s].start == j->sub[s].end)
 			continue;
+		c.limit += j->sub[s].bound;
 		jit_x86_enter(&c, s);
 		x86_forget(&c);
 		emit_run(&c, 0);
@@ -121,6 +137,7 @@ const struct jit_target jit_target_x86_64 = {
 #endif
 	.bound = jit_x86_bound,
 	.sub_bound = jit_x86_sub_bound,
+	.throw_bound = X86_UNKEEP,
 	.emit = emit,
 	.claims = claims,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private to the x86-64 compiler: the state of an emission, shared by lower.c (rows), fuse.c (several rows) and abi.c. */
+/* Private to the x86-64 compiler: the state of an emission, shared by its files. */
 #ifndef INLAY_EXEC_JIT_X86_64_X86_INT_H
 #define INLAY_EXEC_JIT_X86_64_X86_INT_H
 
@@ -21,6 +21,7 @@ struct x86 {
 	u32 *off;	     /* jit_image.insn_off */
 	struct jit_sub *sub; /* being emitted */
 	u8 cold;	     /* JIT_COLD while its cold code is */
+	u32 limit;	     /* offset that was reckoned for what has been emitted */
 	bool fuse;
 	bool bmi2, slow_div;
 	bool overrun; /* sticky */
@@ -31,6 +32,8 @@ struct x86 {
 	u32 frame_size;	 /* bytes below rbp, saved registers not counted */
 	u8 nr_saved, saved[5];
 	u32 sub_nr;
+	bool keeps; /* it is the one a throw lands on: the last thing pushed is env_tls.throw_to */
+	u32 pad;    /* where throws jump to */
 
 	/* what is known where code is emitted now; nothing where control comes from elsewhere */
 	u8 bits[ISA_NR_REGS]; /* of the register's value, all above are 0 */
@@ -40,6 +43,10 @@ struct x86 {
 
 /* Emits the instruction at pc, perhaps some after it; returns the slots it has done. */
 typedef u32 (*x86_lower)(struct x86 *c, u32 pc);
+#define X86_ROW(name) u32 jit_x86_lower_##name(struct x86 *c, u32 pc)
+/* one a row of insn.def; those of rows that are not claimed stand nowhere */
+#define OP(name, ...) X86_ROW(name);
+#include "isa/insn.def"
 extern const x86_lower jit_x86_rows[ISA_OP_MAX];
 u8 jit_x86_bound(enum isa_op op, const struct bpf_insn *insn, const struct insn_fact *fact);
 
@@ -81,6 +88,42 @@ static inline bool x86_joins(const struct x86 *c, u32 pc)
 	return c->fuse && pc < c->sub->end && !(c->in[pc].flags & (JIT_TARGET | JIT_SECOND));
 }
 
+/* Bits needed to write v. */
+static inline u8 x86_bits_of(u64 v)
+{
+	return v ? 64 - __builtin_clzll(v) : 0;
+}
+
+/* The upper half becomes 0. */
+static inline void x86_zext(struct x86 *c, u8 d)
+{
+	if (c->bits[d] > 32) {
+		c->p = x86_mov(c->p, 4, x86_of[d], x86_of[d]);
+		x86_wrote(c, d, 32);
+	}
+}
+
+/* What an operation that changes nothing in its own width still does: 1 slot. */
+static inline u32 x86_unchanged(struct x86 *c, u8 d, u8 w)
+{
+	if (w == 4)
+		x86_zext(c, d);
+	return 1;
+}
+
+static inline void x86_set_zero(struct x86 *c, u8 d)
+{
+	c->p = x86_zero(c->p, x86_of[d]);
+	x86_wrote(c, d, 0);
+}
+
+/* lower.c: BPF register d &= imm; 1 slot. Machine registers: dst = src * imm. */
+u32 jit_x86_and_imm(struct x86 *c, u8 d, u8 w, s32 imm);
+void jit_x86_mul_imm(struct x86 *c, u8 w, u8 dst, u8 src, s32 imm);
+
+/* reciprocal.c: BPF register d divided by v (of w bytes, not 0), or the remainder, without dividing. */
+u32 jit_x86_divide_k(struct x86 *c, u32 pc, u8 w, bool sign, bool mod);
+
 /* flow.c: a jump (cc -1: always) to a slot. */
 void jit_x86_jump(struct x86 *c, int cc, u32 pc, u32 to);
 /* Slot that is emitted after the one before pc, U32_MAX if that is the last. */
@@ -96,7 +139,22 @@ enum { STUB_PROBE, STUB_MAY_GOTO, STUB_DIV, STUB_MOD, STUB_SDIV, STUB_SMOD };
 
 /* fuse.c: slots done, 0 if nothing fits. */
 u32 jit_x86_rotate(struct x86 *c, u32 pc);
-u32 jit_x86_address(struct x86 *c, u32 pc);
+u32 jit_x86_sum(struct x86 *c, u32 pc);
+
+/* The same; what follows shows for most sums at once that they are no address. */
+static inline u32 jit_x86_address(struct x86 *c, u32 pc)
+{
+	u8 code;
+
+	if (!x86_joins(c, pc + 1))
+		return 0;
+	code = c->insns[pc + 1].code;
+	if (BPF_CLASS(code) != BPF_LDX && code != (BPF_ALU64 | BPF_ADD | BPF_X) && code != (BPF_ALU64 | BPF_ADD | BPF_K) &&
+	    code != (BPF_ALU64 | BPF_LSH | BPF_K))
+		return 0;
+	return jit_x86_sum(c, pc);
+}
+
 /* No path reads reg after pc - 1 before it is written; false where that is not soon clear. */
 bool jit_x86_dead(const struct x86 *c, u32 pc, u8 reg);
 
@@ -105,6 +163,13 @@ u32 jit_x86_sub_bound(const struct jit *j, const struct jit_sub *sub);
 void jit_x86_enter(struct x86 *c, u32 nr); /* thunks and prologue of a subprogram */
 void jit_x86_leave(struct x86 *c);	   /* undoes the prologue; a ret or jmp follows */
 void jit_x86_tail_call(struct x86 *c);
+/* throw.c: of programs that can throw. X86_UNKEEP: bytes of jit_x86_unkeep(); X86_PAD: of all the others */
+#define X86_UNKEEP 9
+#define X86_PAD	   96
+void jit_x86_pad(struct x86 *c);    /* where throws land; before the program's prologue, whose frame is planned */
+void jit_x86_keep(struct x86 *c);   /* end of the program's prologue, and what undoes it */
+void jit_x86_unkeep(struct x86 *c);
+void jit_x86_throw(struct x86 *c);
 /* Where the may_goto counter of the subprogram stands. */
 struct x86_mem jit_x86_counter(const struct x86 *c);
 
