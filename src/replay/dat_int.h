@@ -28,6 +28,8 @@ struct dat_scan {
 	u64 lost, lost_gaps_unknown;
 	u64 first_ts_ns, last_ts_ns;
 	u64 cpu_bits[REC_MAX_CPUS / 64];
+	u32 by_library; /* recording_info's */
+	u32 unused;
 };
 
 /* Written by the child, read by the parent: where in the file it is. */
@@ -40,6 +42,7 @@ struct dat_job {
 	const struct rec_input *in;
 	const struct rec_meta *meta;
 	bool swap, want_other;
+	bool by_library; /* recording_opts' */
 	bool instance; /* read the first instance, the top buffer is empty */
 	u32 cpus;      /* CPU numbers to try */
 	volatile struct dat_shared *shared;

@@ -111,6 +111,7 @@ struct rec_event {
 struct recording_opts {
 	const struct log_sink *log; /* warnings; may be NULL */
 	bool want_other;	    /* hand out REC_OTHER as well */
+	bool by_library;	    /* trace.dat: libtracecmd reads all of it, as it does what the quick way cannot; for tests */
 	u64 max_spool;		    /* bytes that stdin or packed files may be; 0: 64 GiB */
 	/*
 	 * Stretches of ascending time that ordering holds at once; 0: a million for perf.data
@@ -145,6 +146,7 @@ struct recording_info {
 	u64 lost;		     /* events known lost, summed */
 	u64 lost_gaps_unknown;	     /* gaps of which the size is not known */
 	u64 first_ts_ns, last_ts_ns;
+	bool by_library;   /* trace.dat: libtracecmd read the events; else they came straight from the ring buffer's pages */
 	u64 skipped_lines; /* text: lines that look like none of the known forms */
 	u64 size;	   /* bytes, unpacked */
 };

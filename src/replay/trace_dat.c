@@ -231,6 +231,7 @@ static int dat_take_scan(struct recording *rec, struct dat *dat)
 	}
 	if (!err) {
 		memcpy(rec->info.events, scan->events, sizeof(scan->events));
+		rec->info.by_library = scan->by_library;
 		rec->info.lost = scan->lost;
 		rec->info.lost_gaps_unknown = scan->lost_gaps_unknown;
 		rec->info.first_ts_ns = scan->first_ts_ns;
@@ -264,6 +265,7 @@ static int dat_start(struct recording *rec, struct dat *dat)
 	dat->job.meta = &dat->meta;
 	dat->job.swap = dat->meta.big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	dat->job.want_other = rec->opts.want_other;
+	dat->job.by_library = rec->opts.by_library;
 	dat->job.instance = !dat->meta.top_bytes && dat->meta.instances;
 	dat->job.cpus = dat->meta.cpus;
 	job.in_fd = rec_input_reopen(&rec->in);

@@ -200,7 +200,7 @@ static void choose_way(struct dat_child *dc)
 	const struct rec_meta *m = dc->job->meta;
 	u32 cpu;
 
-	dc->quick = m->extents && !m->time_shift && (!m->packed || m->compression[0]);
+	dc->quick = !dc->job->by_library && m->extents && !m->time_shift && (!m->packed || m->compression[0]);
 	for (cpu = 0; dc->quick && cpu < dc->job->cpus; cpu++)
 		if (!same_first(dc, &dc->streams[cpu], cpu))
 			dc->quick = false;
@@ -232,6 +232,7 @@ static bool scan_all(struct dat_child *dc)
 	bool good = scan && scan_cpus(dc, scan);
 
 	if (good) {
+		scan->by_library = !dc->quick;
 		memcpy(scan->formats, dc->formats.f, sizeof(scan->formats));
 		good = send(dc, DAT_MSG_SCAN, scan, sizeof(*scan));
 	}

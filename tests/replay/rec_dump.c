@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Prints a recording as one line an event, for tests to compare: rec_dump [-i] [-o] [-c] [-s BYTES]
- * [-r RUNS] FILE -i: what recording_info() says, as key=value lines, instead; -o: REC_OTHER as
+ * [-r RUNS] [-l] FILE -l: recording_opts.by_library; -i: what recording_info() says, as key=value lines, instead; -o: REC_OTHER as
  * well; -c: only count; -s: spool limit; -r: recording_opts.max_runs.
  */
 #include <stdio.h>
@@ -41,6 +41,7 @@ static void print_info(const struct recording_info *in)
 	       (unsigned long long)in->lost, (unsigned long long)in->lost_gaps_unknown,
 	       (unsigned long long)in->first_ts_ns, (unsigned long long)in->last_ts_ns,
 	       (unsigned long long)in->skipped_lines);
+	printf("by_library=%d\n", in->by_library);
 }
 
 static void print_event(const struct recording *rec, const struct rec_event *ev)
@@ -97,9 +98,10 @@ int main(int argc, char **argv)
 	u64 last = 0;
 	int opt, ret;
 
-	while ((opt = getopt(argc, argv, "iocs:r:")) != -1) {
+	while ((opt = getopt(argc, argv, "ilocs:r:")) != -1) {
 		info |= opt == 'i';
 		count |= opt == 'c';
+		opts.by_library |= opt == 'l';
 		opts.want_other |= opt == 'o';
 		if (opt == 's')
 			opts.max_spool = strtoull(optarg, NULL, 0);

@@ -63,6 +63,18 @@ for rec, text in (('hog.perf.data.zst', 'hog.perf.txt.xz'), ('throttled.perf.dat
     same_counts(rec, os.path.join(DATA, rec), t)
     same_events(rec, os.path.join(DATA, rec), t)
 
+# ---- trace.dat: ring buffer pages read here, and by libtracecmd
+
+def both_ways(name, file):
+    quick, slow = dump(file, '-o'), dump(file, '-o', '-l')
+    taken, forced = info(file)[0].get('by_library'), info(file, '-l')[0].get('by_library')
+    ok((taken, forced) == (0, 1), name + ': its pages are read straight, unless the library is asked for', (taken, forced))
+    d = differ(slow[1], quick[1])
+    ok(quick[0] == slow[0] == 0 and len(quick[1]) > 100 and not d, name + ': the same events as through libtracecmd', d + quick[2] + slow[2])
+
+
+both_ways('storm.trace.dat.zst', os.path.join(DATA, 'storm.trace.dat.zst'))
+
 # ---- beside the project
 
 for name in ('lisa-sched_load.trace.dat', 'lisa-example_rtapp.trace.dat'):
@@ -74,6 +86,7 @@ for name in ('lisa-sched_load.trace.dat', 'lisa-example_rtapp.trace.dat'):
         t = run('trace-cmd', 'report', '-t', *opts, f).stdout
         same_counts(name + ' ' + ' '.join(opts), f, t)
         same_events(name + ' ' + ' '.join(opts), f, t, letters=bool(opts))
+    both_ways(name, f)
 for name, opener, states in (('lisa-trace.txt.gz', 'zcat', {'0': 438, '1': 929, '2': 134, '64': 17, '130': 3, '4096': 335}),
                              ('traceshark-4cpu-ramload.asc.xz', 'xzcat', None)):
     f = shared('traces/' + name)
