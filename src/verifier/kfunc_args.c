@@ -112,15 +112,17 @@ static int pointer(struct vrf *v, const struct karg *a, struct vrf_kfunc_meta *m
 	const struct vrf_reg *reg = &vrf_regs(v)[a->regno];
 	const char *to_name = btf_type_name(v->machine, a->to_id);
 	bool sized = has_size(v, a), is_void = btf_kind(a->to) == BTF_KIND_UNKN;
+	u32 flags = a->k->desc->flags;
 	int err;
 
-	if (vrf_reg_is_null(reg) || vrf_may_be_null(reg->type)) {
+	if (flags & (KFUNC_TRUSTED_ARGS | KFUNC_RCU_ARGS | KFUNC_RELEASE) &&
+	    (vrf_reg_is_null(reg) || vrf_may_be_null(reg->type))) {
 		vrf_say(v, "Possibly NULL pointer passed to trusted arg%u\n", a->i);
 		return -EACCES;
 	}
 	if (reg->ref_id) {
 		m->ref_id = reg->ref_id;
-		if (a->k->desc->flags & KFUNC_RELEASE)
+		if (flags & KFUNC_RELEASE)
 			m->release_regno = (s32)a->regno;
 	}
 	if (type_base(reg->type) == PTR_TO_BTF_ID) {

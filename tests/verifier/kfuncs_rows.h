@@ -112,7 +112,10 @@ static const struct row rows[] = {
 	{ "sizes: into a map value", "r1 = value1; r2 = 48; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", 0, BPF_PROG_TYPE_KPROBE, .sleepable = true },
 	{ "sizes: beyond a map value", "r1 = value1; r2 = 49; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", "arg#0 arg#1 memory, len pair leads to invalid memory access", BPF_PROG_TYPE_KPROBE, .sleepable = true },
 	{ "sizes: into a map not to be written", "r1 = value5; r2 = 48; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", "arg#0 arg#1 memory, len pair leads to invalid memory access", BPF_PROG_TYPE_KPROBE, .sleepable = true },
-	{ "sizes: NULL and nothing", "r1 = 0; r2 = 0; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", "Possibly NULL pointer passed to trusted arg0", BPF_PROG_TYPE_KPROBE, .sleepable = true },
+	{ "sizes: NULL and nothing", "r1 = 0; r2 = 0; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", 0, BPF_PROG_TYPE_KPROBE, .sleepable = true },
+	{ "sizes: NULL and eight bytes", "r1 = 0; r2 = 8; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", "arg#0 arg#1 memory, len pair leads to invalid memory access", BPF_PROG_TYPE_KPROBE, .sleepable = true },
+	{ "sizes: NULL and at most eight bytes", "r2 = *(u64 *)(r1 + 0); r2 &= 7; r1 = 0; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", "arg#0 arg#1 memory, len pair leads to invalid memory access", BPF_PROG_TYPE_KPROBE, .sleepable = true },
+	{ "sizes: a value that may be NULL", "*(u64 *)(r10 - 8) = 0; r2 = r10; r2 += -8; r1 = map2; call 1; r1 = r0; r2 = 8; r3 = 0; r4 = 0; call bpf_copy_from_user_str; exit;", "arg#0 arg#1 memory, len pair leads to invalid memory access", BPF_PROG_TYPE_KPROBE, .sleepable = true, .linux_differs = true },
 	/* exceptions */
 	{ "throw: in the program", "r1 = 7; call bpf_throw; " END, 0 },
 	{ "throw: last instruction", "r1 = 7; call bpf_throw;", "last insn is not an exit or jmp" },
