@@ -28,6 +28,8 @@ struct bench_worker; /* worker.c: one loaded object */
 
 struct bench_spec {
 	const char *name;
+	const struct bench_params *rows; /* nr_rows of them; none: one row that varies nothing */
+	u32 nr_rows;
 	const char *object;   /* bench_obj_<object> */
 	const char *program;  /* NULL: by section, or no object */
 	/* the object and the program of a section, where they are not the spec's */
@@ -73,14 +75,14 @@ struct bench_opts {
 	u32 trials;
 	u32 engines; /* bit 0 user, bit 1 kernel */
 	u32 variants; /* bit i: map_storage_impl_at(i) */
-	bool json, quick, progress;
+	bool json, progress;
 	const char *plot;
 };
 
 extern const struct bench_spec bench_specs[], bench_spec_object;
 const struct bench_spec *bench_find(const char *name);
 /* The i-th row of a benchmark; false: there are no more. */
-bool bench_params_at(const struct bench_spec *spec, u32 i, bool quick, struct bench_params *ret);
+bool bench_params_at(const struct bench_spec *spec, u32 i, struct bench_params *ret);
 
 /* Measures one row: fills row->c. 0 or -errno (a fork or pipe failed). */
 int bench_measure(const struct cli_globals *g, const struct bench_opts *o, struct bench_row *row);

@@ -445,14 +445,53 @@ static int compute_configure(struct bench_worker *w)
 	return bench_set_const(w, "rounds", LOOPS);
 }
 
+/* ---- the rows of each benchmark ---- */
+
+#define BOTH_ORDERS(n) { .num_maps = (n) }, { .num_maps = (n), .interleaved = true }
+static const struct bench_params storage_rows[] = {
+	BOTH_ORDERS(1), BOTH_ORDERS(10), BOTH_ORDERS(16), BOTH_ORDERS(17), BOTH_ORDERS(24), BOTH_ORDERS(32), BOTH_ORDERS(100),
+	BOTH_ORDERS(1000),
+};
+
+#define KEYS(n) { .num_maps = 1, .num_keys = (n) }
+static const struct bench_params hash_rows[] = { KEYS(10), KEYS(1000), KEYS(10000), KEYS(100000), KEYS(FULL) };
+
+#define SIZE(n) { .num_maps = 1, .num_keys = 100000, .key_size = (n) }, \
+		{ .num_maps = 1, .num_keys = 100000, .key_size = (n), .absent = true }
+static const struct bench_params size_rows[] = {
+	SIZE(4), SIZE(8), SIZE(16), SIZE(40), { .num_maps = 1, .num_keys = 100000, .key_size = 8, .colliding = true },
+};
+
+static const struct bench_params insert_rows[] = { { .num_keys = INSERT_ENTRIES } }; /* a multiple of a run's */
+
+static const struct bench_params compute_rows[] = {
+#define ROW(name_, text, pure) { .section = #name_ },
+	COMPUTE_ROWS(ROW)
+#undef ROW
+};
+
+static const struct bench_params compile_rows[] = { { .num_insns = 2 }, { .num_insns = 100 }, { .num_insns = 1000 }, { .num_insns = 10000 } };
+
+#define ONE_AND_TWO(name_) { .section = (name_), .num_threads = 1 }, { .section = (name_), .num_threads = 2 }
+static const struct bench_params threads_rows[] = {
+	ONE_AND_TWO("empty"), ONE_AND_TWO("storage"), ONE_AND_TWO("lookup"), ONE_AND_TWO("update"), ONE_AND_TWO("update-large"),
+};
+
+static const struct bench_params memory_rows[] = {
+	{ .section = "storage-first" }, { .section = "storage-more" }, { .section = "storage-beyond-16" },
+	{ .section = "hash" }, { .section = "hash-noprealloc" },
+};
+
+#define ROWS(of) .rows = of##_rows, .nr_rows = ARRAY_SIZE(of##_rows)
+
 #define USER_ONLY "the kernel runs a program with the task that is there: it cannot be given others"
 
 const struct bench_spec bench_specs[] = {
-	{ .name = "local-storage", .object = "storage", .program = "storage_get", .empty = "storage_empty", .storage = true,
+	{ .name = "local-storage", ROWS(storage), .object = "storage", .program = "storage_get", .empty = "storage_empty", .storage = true,
 	  .ops = storage_ops, .configure = storage_configure, .fill = storage_fill, .verify = storage_verify },
-	{ .name = "hashmap", .object = "hash", .program = "hash_get", .empty = "hash_empty", .storage = true, .control = true,
+	{ .name = "hashmap", ROWS(hash), .object = "hash", .program = "hash_get", .empty = "hash_empty", .storage = true, .control = true,
 	  .ops = loops_ops, .configure = hash_configure, .fill = hash_fill, .verify = hash_verify },
-	{ .name = "hashmap-keys", .object = "hash", .program = "list_get", .empty = "list_empty", .ops = loops_ops,
+	{ .name = "hashmap-keys", ROWS(size), .object = "hash", .program = "list_get", .empty = "list_empty", .ops = loops_ops,
 	  .configure = hash_configure, .fill = hash_fill, .verify = hash_verify },
 	{ .name = "local-storage-direct", .object = "direct", .program = "direct_get", .empty = "direct_empty", .storage = true,
 	  .ops = loops_ops, .fill = direct_fill, .verify = direct_verify },
@@ -461,20 +500,20 @@ const struct bench_spec bench_specs[] = {
 	{ .name = "local-storage-create", .object = "direct", .program = "touch", .empty = "owner_empty", .storage = true,
 	  .kernel_object = "born", .kernel_program = "born", .ops = bench_create_ops, .configure = bench_create_configure,
 	  .fill = bench_create_fill, .piece = bench_create_piece, .verify = bench_create_verify },
-	{ .name = "hashmap-insert", .object = "update", .program = "table_insert", .ops = loops_ops,
+	{ .name = "hashmap-insert", ROWS(insert), .object = "update", .program = "table_insert", .ops = loops_ops,
 	  .configure = table_configure, .piece = insert_piece, .verify = no_misses },
 	{ .name = "hashmap-lookup", .object = "lookup", .program = "lookup_get", .empty = "lookup_empty", .ops = lookup_ops,
 	  .fill = lookup_fill, .verify = lookup_verify },
 	{ .name = "hashmap-full-update", .object = "update", .program = "table_full", .ops = loops_ops,
 	  .configure = full_configure, .fill = full_fill, .piece = full_piece, .verify = all_refused },
 	{ .name = "entry", .object = "entry", .program = "entry_raw", .kernel_program = "entry_socket", .piece = entry_piece },
-	{ .name = "compute", .object = "compute", .choose = compute_choose, .native = true, .ops = loops_ops, .configure = compute_configure, .fill = compute_fill,
+	{ .name = "compute", ROWS(compute), .object = "compute", .choose = compute_choose, .native = true, .ops = loops_ops, .configure = compute_configure, .fill = compute_fill,
 	  .verify = compute_verify },
-	{ .name = "compile", .choose = bench_compile_choose, .ops = bench_compile_ops, .fill = bench_compile_fill,
+	{ .name = "compile", ROWS(compile), .choose = bench_compile_choose, .ops = bench_compile_ops, .fill = bench_compile_fill,
 	  .piece = bench_compile_piece, .user_only = "the kernel compiles as a part of loading, which cannot be timed alone" },
-	{ .name = "threads", .choose = bench_threads_choose, .ops = bench_threads_ops, .configure = bench_threads_configure,
+	{ .name = "threads", ROWS(threads), .choose = bench_threads_choose, .ops = bench_threads_ops, .configure = bench_threads_configure,
 	  .fill = bench_threads_fill, .piece = bench_threads_piece, .verify = bench_threads_verify },
-	{ .name = "memory", .choose = bench_memory_choose, .bytes = true, .ops = bench_memory_ops,
+	{ .name = "memory", ROWS(memory), .choose = bench_memory_choose, .bytes = true, .ops = bench_memory_ops,
 	  .configure = bench_memory_configure, .fill = bench_memory_fill, .piece = bench_memory_piece,
 	  .user_only = "what an element takes is hidden in the kernel's slabs" },
 	{ 0 },
@@ -493,55 +532,8 @@ const struct bench_spec *bench_find(const char *name)
 	return NULL;
 }
 
-bool bench_params_at(const struct bench_spec *spec, u32 i, bool quick, struct bench_params *ret)
+bool bench_params_at(const struct bench_spec *spec, u32 i, struct bench_params *ret)
 {
-	static const u32 maps[] = { 1, 10, 16, 17, 24, 32, 100, 1000 }, keys[] = { 10, 1000, 10000, 100000, 4194304 };
-	static const u32 sizes[] = { 4, 8, 16, 40 }, insns[] = { 2, 100, 1000, 10000 };
-	static const char *const shared[] = { "empty", "storage", "lookup", "update" };
-	static const char *const kept[] = { "storage-first", "storage-more", "storage-beyond-16", "hash", "hash-noprealloc" };
-	static const char *const sections[] = {
-#define ROW(name, text, pure) #name,
-		COMPUTE_ROWS(ROW)
-#undef ROW
-	};
-
-	*ret = (struct bench_params){ 0 };
-	if (!strcmp(spec->name, "local-storage")) {
-		ret->num_maps = maps[i / 2 % ARRAY_SIZE(maps)];
-		ret->interleaved = i % 2;
-		return i < 2 * ARRAY_SIZE(maps);
-	}
-	if (!strcmp(spec->name, "hashmap")) {
-		ret->num_maps = 1;
-		ret->num_keys = keys[i % ARRAY_SIZE(keys)];
-		return i < ARRAY_SIZE(keys);
-	}
-	if (!strcmp(spec->name, "hashmap-keys")) { /* sizes, there and absent, 100,000 keys; then those that collide */
-		ret->num_maps = 1;
-		ret->num_keys = 100000;
-		ret->colliding = i == 2 * ARRAY_SIZE(sizes);
-		ret->key_size = ret->colliding ? 8 : sizes[i / 2 % ARRAY_SIZE(sizes)];
-		ret->absent = !ret->colliding && i % 2;
-		return i <= 2 * ARRAY_SIZE(sizes);
-	}
-	if (!strcmp(spec->name, "compute")) {
-		ret->section = sections[i % ARRAY_SIZE(sections)];
-		return i < ARRAY_SIZE(sections);
-	}
-	if (!strcmp(spec->name, "compile")) {
-		ret->num_insns = insns[i % ARRAY_SIZE(insns)];
-		return i < ARRAY_SIZE(insns);
-	}
-	if (!strcmp(spec->name, "threads")) {
-		ret->section = shared[i / 2 % ARRAY_SIZE(shared)];
-		ret->num_threads = 1 + i % 2;
-		return i < 2 * ARRAY_SIZE(shared);
-	}
-	if (!strcmp(spec->name, "memory")) {
-		ret->section = kept[i % ARRAY_SIZE(kept)];
-		return i < ARRAY_SIZE(kept);
-	}
-	if (!strcmp(spec->name, "hashmap-insert"))
-		ret->num_keys = INSERT_ENTRIES; /* a multiple of a run's */
-	return i < 1;
+	*ret = spec->nr_rows ? spec->rows[i < spec->nr_rows ? i : 0] : (struct bench_params){ 0 };
+	return i < (spec->nr_rows ? spec->nr_rows : 1);
 }

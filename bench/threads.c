@@ -13,17 +13,22 @@
 #include "bench/worker.h"
 
 #define LOOPS	 10000ULL
+#define LARGE	 4194304u /* entries, as the control's */
 #define KEYS	 1000u /* a thread's: the object's num_keys */
 #define THREADS	 2
+#define SMALL	 (4 * THREADS * KEYS) /* a replacement takes its own element before it gives the old one back */
 
 static const struct {
 	const char *section, *object, *program;
 	u32 runs; /* of a piece: some 20 ms, so that starting threads is not seen */
+	u32 entries; /* of the map */
 } kinds[] = {
-	{ "empty", "direct", "direct_empty", 2000 },
-	{ "storage", "direct", "direct_get", 1000 },
-	{ "lookup", "update", "table_own", 200 },
-	{ "update", "update", "table_replace", 50 },
+	{ "empty", "direct", "direct_empty", 2000, 0 },
+	{ "storage", "direct", "direct_get", 1000, 0 },
+	{ "lookup", "update", "table_own", 200, SMALL },
+	/* in a small map keys of both threads have many home groups in common, in a large one hardly any */
+	{ "update", "update", "table_replace", 50, SMALL },
+	{ "update-large", "update", "table_replace", 50, LARGE },
 };
 
 static u32 kind_of(const struct bench_params *p)
@@ -41,12 +46,11 @@ const char *bench_threads_choose(const struct bench_params *p, char *program, si
 	return kinds[kind_of(p)].object;
 }
 
-/* Room for as many elements again: a replacement takes its own before it gives the old one back. */
 int bench_threads_configure(struct bench_worker *w)
 {
 	struct bpf_map *table = bpf_object__find_map_by_name(w->obj, "table");
 
-	return table ? bpf_map__set_max_entries(table, 4 * THREADS * KEYS) : 0;
+	return table ? bpf_map__set_max_entries(table, kinds[kind_of(&w->p)].entries) : 0;
 }
 
 int bench_threads_fill(struct bench_worker *w)

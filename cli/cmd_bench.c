@@ -134,7 +134,7 @@ static int measure_all(const struct cli_globals *g, const struct bench_opts *o, 
 	bool any_void = false;
 	u32 i, first = *nr;
 
-	for (i = 0; bench_params_at(spec, i, o->quick, &p); i++) {
+	for (i = 0; bench_params_at(spec, i, &p); i++) {
 		int err = measure_row(g, o, spec, &p, rows, nr);
 
 		if (err)
@@ -182,7 +182,7 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 {
 	struct bench_args *a = opts;
 	struct bench_opts o = { .warmup_ns = a->quick ? 100000000 : a->warmup, .duration_ns = a->quick ? 500000000 : a->duration,
-				.trials = a->trials, .json = a->json, .quick = a->quick, .progress = isatty(2) };
+				.trials = a->trials, .json = a->json, .progress = isatty(2) };
 	const char *engines = g->engine ? g->engine : a->engines ? a->engines : "user,kernel";
 	struct bench_row *rows = NULL;
 	char bad[64];

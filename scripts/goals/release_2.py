@@ -127,7 +127,7 @@ def create():
 @row('two threads at distinct owners or keys: >= 1.9 x one thread')
 def two_threads():
     got = {s: 1 / (ns('threads', 'user', section=s, num_threads=2) / ns('threads', 'user', section=s, num_threads=1))
-           for s in ('empty', 'storage', 'lookup', 'update')}
+           for s in ('empty', 'storage', 'lookup', 'update', 'update-large')}
     return judge(min(v for k, v in got.items() if k != 'empty') >= 1.9,
                  ', '.join(f'{k} x {v:.2f}' for k, v in got.items()) + ' (empty: what the machine gives two threads)')
 

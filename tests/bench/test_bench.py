@@ -78,7 +78,7 @@ rows = json.loads(p.stdout)['rows'] if not p.returncode else []
 ok([r['params'].get('num_insns') for r in rows if r['bench'] == 'compile'] == [2, 100, 1000, 10000] and
    all(r['mops'] for r in rows if r['bench'] == 'compile'), 'the compiler is timed for four sizes', rows, p.stderr)
 ok({(r['params']['section'], r['params']['num_threads']) for r in rows if r['bench'] == 'threads' and r['mops']} ==
-   {(s, n) for s in ('empty', 'storage', 'lookup', 'update') for n in (1, 2)}, 'one thread and two do all their work', rows)
+   {(s, n) for s in ('empty', 'storage', 'lookup', 'update', 'update-large') for n in (1, 2)}, 'one thread and two do all their work', rows)
 held = {r['params']['section']: r.get('bytes_per_element') or 0 for r in rows if r['bench'] == 'memory'}
 ok(len(held) == 5 and all(8 < v < 2000 for v in held.values()) and held['storage-beyond-16'] > held['storage-more'],
    'an element takes more than its value, the first beyond 16 more than the ones before', held)
