@@ -29,7 +29,9 @@ def bench(*args):
 QUICK = ('-w', '0.01', '-d', '0.05')
 VARIANTS = {'jit', 'slots', 'linux-inlined', 'linux-slowpath', 'linux-outlined'}
 
-plot = os.path.join(tempfile.mkdtemp(prefix='inlay-bench-'), 'plot.svg')
+home = tempfile.TemporaryDirectory(prefix='inlay-bench-')  # gone with the process
+folder = home.name
+plot = os.path.join(folder, 'plot.svg')
 p = bench('local-storage', '--json', '--plot', plot, *QUICK)
 ok(p.returncode == 0 and not p.stderr, 'local-storage runs and says nothing on stderr in a pipe', p.stderr)
 out = json.loads(p.stdout)
@@ -83,7 +85,6 @@ held = {r['params']['section']: r.get('bytes_per_element') or 0 for r in rows if
 ok(len(held) == 5 and all(8 < v < 2000 for v in held.values()) and held['storage-beyond-16'] > held['storage-more'],
    'an element takes more than its value, the first beyond 16 more than the ones before', held)
 
-folder = tempfile.mkdtemp(prefix='inlay-bench-')
 before, after, junk = (os.path.join(folder, n) for n in ('before.json', 'after.json', 'junk.json'))
 one = {'bench': 'entry', 'params': {}, 'engine': 'user', 'variant': None, 'ns_per_op': 4.0, 'ns_spread': 0.1}
 two = {'bench': 'hashmap', 'params': {'num_keys': 10}, 'engine': 'user', 'variant': 'jit', 'ns_per_op': 8.0, 'ns_spread': 0.1}

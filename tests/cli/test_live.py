@@ -21,7 +21,8 @@ if why and not os.geteuid() == 0:
     done()
 if why:
     skip_all(why)
-tmp = tempfile.mkdtemp(prefix='inlay-live-')
+folder = tempfile.TemporaryDirectory(prefix='inlay-live-')  # gone with the process
+tmp = folder.name
 CPU = sorted(os.sched_getaffinity(0))[-1]
 
 # Two that spin and one that naps, on one CPU: waits of many milliseconds.

@@ -15,7 +15,8 @@ from tapcli import DATA, INLAY, SHARED, WAITS, done, equal, inlay, ok, rows_of, 
 HOG = os.path.join(DATA, 'hog.perf.data.zst')
 STORM = os.path.join(DATA, 'storm.trace.dat.zst')
 THROTTLED = os.path.join(DATA, 'throttled.perf.data.xz')
-tmp = tempfile.mkdtemp(prefix='inlay-rqs-')
+folder = tempfile.TemporaryDirectory(prefix='inlay-rqs-')  # gone with the process
+tmp = folder.name
 
 
 def compare(recording, text, min_text, min_ns, *more):

@@ -11,7 +11,8 @@ from tapcli import SOURCE, done, equal, inlay, ok, rows_of
 sys.path.insert(0, os.path.join(SOURCE, 'tests', 'replay'))
 import recwriter as w  # noqa: E402
 
-tmp = tempfile.mkdtemp(prefix='inlay-rules-')
+folder = tempfile.TemporaryDirectory(prefix='inlay-rules-')  # gone with the process
+tmp = folder.name
 L = w.Layout()
 START = 1_000_000_000
 

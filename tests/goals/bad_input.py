@@ -24,7 +24,8 @@ import zipfile
 
 from lib import DATA, INLAY, OBJECTS, TOOLS, done, ok, run, skip
 
-tmp = tempfile.mkdtemp(prefix='inlay-bad-')
+home = tempfile.TemporaryDirectory(prefix='inlay-bad-')  # gone with the process
+tmp = home.name
 os.chmod(tmp, 0o755)
 
 
@@ -465,5 +466,4 @@ for sig in (signal.SIGINT, signal.SIGTERM):
         err = p.stderr.read().decode()
     ok(status in (0, 1, -sig) and len(err.splitlines()) <= 1, f'{sig.name} ends a run that waits for input', status, err)
 
-shutil.rmtree(tmp)
 done()

@@ -122,7 +122,8 @@ def one(inlay, folder, number, blob, rng_seed, argv_of, check):
 
 
 def whole(name, inlay, blob, count, seed, argv_of, check=False):
-    folder = tempfile.mkdtemp(prefix='inlay-mutants-')
+    home = tempfile.TemporaryDirectory(prefix='inlay-mutants-')
+    folder = home.name
     failures, statuses = [], {0: 0, 1: 0}
     with concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() or 1)) as pool:
         jobs = [pool.submit(one, inlay, folder, i, blob, f'{seed} {name} {i}', argv_of, check) for i in range(count)]
@@ -132,7 +133,7 @@ def whole(name, inlay, blob, count, seed, argv_of, check=False):
                 failures.append(bad)
             else:
                 statuses[status] += 1
-    shutil.rmtree(folder)
+    home.cleanup()
     ok(not failures, f'{name}: {count} mutants through the whole command ({statuses[0]} accepted, {statuses[1]} refused)',
        f'{len(failures)} failures', *[line for f in failures[:6] for line in f.splitlines()[:10]])
 

@@ -59,7 +59,8 @@ if why:
 ok(True, f'bpf(2) kills a process in the cage ({" ".join(options) or "filter only: not root"})')
 
 # Not under /tmp's name for us: nobody must be able to go in, and must not be able to write.
-home = tempfile.mkdtemp(prefix='inlay-nobody-')
+home_dir = tempfile.TemporaryDirectory(prefix='inlay-nobody-')  # gone with the process
+home = home_dir.name
 os.chmod(home, 0o755)
 try:
     exe = os.path.join(home, 'nothing-special')

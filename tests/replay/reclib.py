@@ -7,7 +7,8 @@ import sys
 import tempfile
 
 DUMP = os.environ.get('REC_DUMP') or sys.argv[1]
-DIR = tempfile.mkdtemp(prefix='inlay-rec-')
+folder = tempfile.TemporaryDirectory(prefix='inlay-rec-')  # gone with the process
+DIR = folder.name
 
 
 def path(name):

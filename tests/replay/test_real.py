@@ -5,7 +5,6 @@ import collections
 import lzma
 import os
 import re
-import shutil
 import subprocess
 
 from reclib import DIR, dump, info, path, put, shared, which, differ
@@ -141,5 +140,4 @@ if which('perf') and run('perf', 'sched', 'record', '-o', f, '--', 'perf', 'benc
 else:
     skip('perf sched record here', 'does not work here')
 
-shutil.rmtree(DIR)
 done()

@@ -72,6 +72,12 @@ def check_words(path, text):
                 yield f'{path}:{n}: a path under {start}'
 
 
+def check_folders(path, text):
+    """A test's folder goes with its process, also where the test ends early."""
+    if 'mkd' + 'temp(' in text:
+        yield f'{path}: a folder that stays; tempfile.TemporaryDirectory'
+
+
 def main():
     tap = tree.Tap()
     long_function = 'int f(int x)\n{\n' + '\tx++;\n' * 130 + '}\n'
@@ -87,6 +93,8 @@ def main():
     tap.ok(list(check_words('x.c', f'/* {WORDS[0]} later */')) and list(check_words('x', f'a {PATHS[0]}b'))
            and not list(check_words('x.c', 'mkstemp("aXXXXXX")')), 'the word check finds words and paths')
 
+    tap.ok(list(check_folders('x.py', 'tempfile.mkd' + 'temp()')), 'the folder check finds a folder that stays')
+
     sources = tree.files(*SOURCES)
     tap.ok(len(sources) > 50, f'{len(sources)} files of source are looked at')
     for check, what, names in (
@@ -94,6 +102,7 @@ def main():
             (check_licence, 'every source file begins with its licence', sources),
             (check_arch, 'conditionals on the architecture stand in base/arch.h and exec/jit/ only',
              tree.files('.c', '.h', under='src/') + tree.files('.c', '.h', under='cli/')),
+            (check_folders, 'no test leaves a folder behind', tree.files('.py', under='tests/')),
             (check_words, 'no file holds a word of unfinished work or a path of one machine',
              [f for f in tree.files(*SOURCES, '.md', '.scd', '.txt', 'Makefile', 'bootstrap')])):
         tap.none([p for f in names for p in check(f, tree.read(f))], what)
