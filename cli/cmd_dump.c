@@ -25,6 +25,8 @@
 static const struct cli_option dump_options[] = {
 	{ 0, "json", NULL, cli_set_flag, offsetof(struct dump_opts, json),
 	  "print JSON, an object a function" },
+	{ 0, "arch", "x86_64|arm64", cli_set_str, offsetof(struct dump_opts, arch),
+	  "jited: what the compiler of this machine makes of it, whichever machine this is" },
 	{ 0, "raw", "FILE", cli_set_str, offsetof(struct dump_opts, raw),
 	  "jited: write the machine code itself to FILE ('-': standard output), print nothing" },
 	{},
@@ -406,6 +408,10 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 		return cli_usage(&cmd_dump, "'%s' is no stage: bytecode, xlated, lowered or jited", argv[0]);
 	if (o->raw && (stage->show != show_jited || !prog))
 		return cli_usage(&cmd_dump, "--raw is for one program's machine code: dump jited OBJ PROG");
+	if (o->arch && stage->show != show_jited)
+		return cli_usage(&cmd_dump, "--arch is for machine code: dump jited OBJ");
+	if (o->arch && strcmp(o->arch, "x86_64") && strcmp(o->arch, "arm64"))
+		return cli_usage(&cmd_dump, "'%s' is no machine: x86_64 or arm64", o->arch);
 	if (cli_object_read(argv[1], &obj, &err)) {
 		status = cli_fail("%s", strbuf_str(&err));
 		strbuf_fini(&err);

@@ -12,6 +12,7 @@ struct prog;
 struct dump_opts {
 	bool json;
 	const char *raw; /* where to write machine code; NULL: nowhere */
+	const char *arch; /* whose machine code; NULL: this machine's */
 };
 
 /* What printing a function needs. */

@@ -184,13 +184,14 @@ static void print_native(struct jited *j, u32 from, u32 to)
 	const uint8_t *code = j->info.code + from;
 	uint64_t addr = from;
 	size_t left = to - from;
+	u32 unit = !strcmp(j->info.arch, "x86_64") ? 1 : 4; /* of what the disassembler does not know */
 	cs_insn *insn = cs_malloc(j->cs);
 	bool comma = false;
 
 	while (left) {
 		bool good = insn && cs_disasm_iter(j->cs, &code, &left, &addr, insn);
 		const uint8_t *bytes = good ? insn->bytes : code;
-		u32 n = good ? insn->size : 1, at = good ? insn->address : addr, i;
+		u32 n = good ? insn->size : unit, at = good ? insn->address : addr, i;
 
 		if (j->json)
 			printf("%s{\"at\":%u,\"bytes\":\"", comma ? "," : "", at);
@@ -208,9 +209,9 @@ static void print_native(struct jited *j, u32 from, u32 to)
 		}
 		comma = true;
 		if (!good) {
-			code++;
-			addr++;
-			left--;
+			code += unit;
+			addr += unit;
+			left -= unit;
 		}
 	}
 	if (insn)
@@ -290,23 +291,48 @@ static bool open_disassembler(const char *arch, csh *ret)
 	return true;
 }
 
+/* Of this machine, or of the one asked for; then what it lies in is *ret_mem. */
+static int find_code(const struct dump_opts *o, const struct prog *prog, struct exec_jit_info *ret_info, void **ret_mem)
+{
+	struct strbuf log = STRBUF_INIT;
+	int err = exec_jit_info(prog, ret_info), status;
+
+	if (err)
+		return cli_fail("%s is interpreted: there is no machine code", prog->name);
+	if (!o->arch || !strcmp(o->arch, ret_info->arch))
+		return CLI_OK;
+	err = exec_jit_show(prog, o->arch, ret_info, ret_mem, &log);
+	status = err ? cli_fail("%s: no code for %s: %s", prog->name, o->arch, log.len ? strbuf_str(&log) : cli_strerror(err)) : CLI_OK;
+	strbuf_fini(&log);
+	return status;
+}
+
+static int print_jited(struct jited *j)
+{
+	int status = CLI_OK;
+
+	if (!open_disassembler(j->info.arch, &j->cs))
+		return cli_fail("no disassembler for %s", j->info.arch);
+	if (find_pieces(j))
+		print_pieces(j);
+	else
+		status = cli_fail("out of memory");
+	free(j->pieces);
+	cs_close(&j->cs);
+	return status;
+}
+
 int dump_jited(const struct dump_opts *o, const struct prog *prog, const struct btf *btf)
 {
 	struct jited j = { .json = o->json };
-	int status = CLI_OK;
+	void *mem = NULL;
+	int status = find_code(o, prog, &j.info, &mem);
 
-	if (exec_jit_info(prog, &j.info))
-		return cli_fail("%s is interpreted: there is no machine code", prog->name);
 	j.low = (struct lowered){ j.info.text, btf };
-	if (o->raw)
-		return cli_file_write(o->raw, j.info.code, j.info.len);
-	if (!open_disassembler(j.info.arch, &j.cs))
-		return cli_fail("no disassembler for %s", j.info.arch);
-	if (find_pieces(&j))
-		print_pieces(&j);
-	else
-		status = cli_fail("out of memory");
-	free(j.pieces);
-	cs_close(&j.cs);
+	if (!status && o->raw)
+		status = cli_file_write(o->raw, j.info.code, j.info.len);
+	else if (!status)
+		status = print_jited(&j);
+	free(mem);
 	return status;
 }

@@ -16,6 +16,8 @@
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.gregs[REG_RIP])
 #define arch_relax() __builtin_ia32_pause() /* in a loop that waits for another CPU */
 #define arch_ticks() __builtin_ia32_rdtsc() /* the cycle counter */
+#define ARCH_CALL_REACH (1ull << 31) /* bytes, of a call that is one instruction */
+#define ARCH_SYNC_CORE 0	     /* processors see by themselves that code was written */
 #define ARCH_SSE2 1 /* <emmintrin.h> works; without it plain C does the same */
 #define ARCH_COPY_ASM __asm__(".text\n.p2align 4\n.globl arch_copy_bytes\n.hidden arch_copy_bytes\n" \
 	".type arch_copy_bytes,@function\narch_copy_bytes:\n" \
@@ -34,6 +36,8 @@
 #define ARCH_AUDIT 0xc00000b7 /* AUDIT_ARCH_AARCH64 */
 #define ARCH_UC_PC(uc) ((uc)->uc_mcontext.pc)
 #define arch_relax() __asm__ volatile("yield")
+#define ARCH_CALL_REACH (1ull << 27)
+#define ARCH_SYNC_CORE 1
 static inline u64 arch_ticks(void)
 {
 	u64 ticks;
@@ -65,6 +69,25 @@ static inline bool arch_ticks_steady(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1;
 #else
 	return true;
+#endif
+}
+
+/* Writes a function that returns n, below 65536, at p, which is aligned. Bytes: at most 8. */
+static inline void arch_put_return(void *p, u32 n)
+{
+#if defined(__x86_64__)
+	u8 *code = p;
+
+	code[0] = 0xb8; /* mov $n, %eax */
+	code[1] = n;
+	code[2] = n >> 8;
+	code[3] = code[4] = 0;
+	code[5] = 0xc3; /* ret */
+#else
+	u32 *code = p;
+
+	code[0] = 0x52800000 | n << 5; /* mov w0, #n */
+	code[1] = 0xd65f03c0;	       /* ret */
 #endif
 }
 

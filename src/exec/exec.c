@@ -109,3 +109,8 @@ int exec_jit_info(const struct prog *prog, struct exec_jit_info *ret_info)
 	jit_info(prog, ret_info);
 	return 0;
 }
+
+int exec_jit_show(const struct prog *prog, const char *arch, struct exec_jit_info *ret_info, void **ret_mem, struct strbuf *log)
+{
+	return jit_show(prog, arch, ret_info, ret_mem, log);
+}

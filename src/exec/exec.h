@@ -55,7 +55,7 @@ int exec_prepare_as(struct prog *prog, enum exec_engine engine, struct strbuf *l
 
 /* Of a compiled program; pointers are the program's and live as long as its image. */
 struct exec_jit_info {
-	const char *arch; /* "x86_64" */
+	const char *arch; /* "x86_64", "arm64" */
 	const u8 *code;	  /* machine code, at the address where it runs; the entry is its first byte */
 	u32 len;	  /* bytes */
 	const struct prog *text; /* whose instructions were compiled: the program or its lowered form */
@@ -69,5 +69,12 @@ struct exec_jit_info {
 
 /* 0, or -ENOENT: the program is not compiled. */
 int exec_jit_info(const struct prog *prog, struct exec_jit_info *ret_info);
+
+/*
+ * What the compiler of a machine ("x86_64", "arm64"), perhaps another one, makes of a program that is prepared: for show.
+ * Its helpers are taken to stand as near as this machine's, its processor to have no extensions. free(*ret_mem) when done.
+ * 0, -ENOENT no such machine, -ENOMEM, or -EOPNOTSUPP with the reason in log (may be NULL).
+ */
+int exec_jit_show(const struct prog *prog, const char *arch, struct exec_jit_info *ret_info, void **ret_mem, struct strbuf *log);
 
 #endif

@@ -43,6 +43,18 @@ if platform.machine() == 'x86_64':
     ok(raw.rc == 0 and len(raw.stdout) == sum(len(n['bytes']) // 2 for n in native), '--raw writes the code itself', len(raw.stdout))
 else:
     skip('dump jited', 'no compiler for this machine')
+# the code of either machine on any
+for arch, last in (('x86_64', r'c3 +retq'), ('arm64', r'c0 03 5f d6 +ret')):
+    p = inlay('dump', 'jited', obj('inline'), 'loops', '--arch', arch)
+    ok(p.rc == 0 and re.search(last + '$', p.out, re.M) and '; total += i; @ inline.bpf.c:' in p.out,
+       f'dump jited --arch {arch}', p.out, p.err)
+    raw = inlay('dump', 'jited', obj('inline'), 'loops', '--arch', arch, '--raw', '-')
+    native = [n for f in map(json.loads, inlay('dump', 'jited', obj('inline'), 'loops', '--arch', arch, '--json').out.split('\n')[:-1])
+              if f for n in f['entry'] + [n for i in f['insns'] for n in i['native']]]
+    ok(raw.rc == 0 and len(raw.stdout) == sum(len(n['bytes']) // 2 for n in native) > 40, f'as bytes, {arch}', len(raw.stdout))
+for args, what in ((('lowered', '--arch', 'arm64'), 'machine code'), (('jited', '--arch', 'riscv'), 'no machine')):
+    p = inlay('dump', args[0], obj('inline'), 'loops', *args[1:])
+    ok(p.rc == 2 and what in p.err, f'dump {" ".join(args)} is told so', p.err)
 p = inlay('dump', 'jited', obj('inline'), 'loops', '--interp')
 ok(p.rc == 1 and 'no machine code' in p.err, 'an interpreted program has no machine code', p.err)
 p = inlay('dump', 'lowered', obj('inline'), 'loops', '--engine', 'kernel')

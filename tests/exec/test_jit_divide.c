@@ -165,7 +165,19 @@ static void all(u64 nr_random, const char *how)
 	   compiled ? divided / compiled : 0, how);
 }
 
-/* Bytes of F6 or F7 with /6 or /7, the divide instructions: code this short has no others. */
+/* x86-64: F7 with /6 or /7, which code this short has nowhere else; arm64: udiv or sdiv. */
+static bool is_division(const struct exec_jit_info *info, u32 at)
+{
+	u32 word;
+
+	if (!strcmp(info->arch, "x86_64"))
+		return info->code[at] == 0xf7 && at + 1 < info->len && info->code[at + 1] >= 0xf0;
+	if (at % 4)
+		return false;
+	memcpy(&word, info->code + at, sizeof(word));
+	return (word & 0x7fe0f800) == 0x1ac00800;
+}
+
 static bool divides(const char *text)
 {
 	struct prog *prog = bare_prog(text);
@@ -175,8 +187,8 @@ static bool divides(const char *text)
 
 	if (!prog || exec_jit_info(prog, &info))
 		return true;
-	for (i = 0; i + 1 < info.len; i++)
-		found |= info.code[i] == 0xf7 && info.code[i + 1] >= 0xf0;
+	for (i = 0; i < info.len; i++)
+		found |= is_division(&info, i);
 	bare_free(prog);
 	return found;
 }

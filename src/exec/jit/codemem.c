@@ -9,24 +9,32 @@
  *  2. jit_mem_find() takes no lock and may be called by a fault handler: a thread that runs a block keeps it alive, and
  *     bits of other blocks that change meanwhile do not matter to it.
  *  3. A child after fork() neither writes nor frees what it shares with its parent.
+ *  4. After jit_mem_sync() every thread that comes to the block runs what was written last. Data caches are cleaned by the
+ *     address it was written at, instruction caches made to forget by the address it runs at (each may be indexed by
+ *     address), and, where processors fetch ahead of that, all that run this process are made to start afresh. Emulators of
+ *     a process see writes through the mapping that runs only, and go on with what they translated before: whether this is
+ *     one is found out by trying, and the mapping is then made anew in one step, since other threads may be running in it.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arch.h"
 #include "base/probe.h"
 #include "exec/jit/jit.h"
 
-#define REGION_MAX   (128u << 20)
+/* so that from every byte of a region that lies near a call of a helper reaches */
+#define REGION_MAX   (u32)min_of((u64)128 << 20, ARCH_CALL_REACH / 4)
 #define REGION_MIN   (2u << 20)
 #define REGIONS	     6
 #define FILL_STEP    (64u << 10) /* bytes made trapping at a time, before their first use */
 #define TRAP	     0xcc	 /* int3; on arm64 0xcccccccc is no instruction either */
-#define NEAR	     (1ull << 30)
+#define NEAR	     (ARCH_CALL_REACH / 2)
 #define WORD_BITS    64
 
 #ifndef MFD_EXEC
@@ -44,6 +52,7 @@ struct region {
 	u32 hint;   /* no free granule below */
 	u64 *used, *starts; /* bitmaps, one bit a granule; starts is read without the lock */
 	bool foreign; /* a parent's */
+	int fd;	      /* to map it anew; -1: writing is enough */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all but what jit_mem_find() reads */
@@ -110,6 +119,29 @@ static void *map_near(int fd, u32 size)
 	return mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 }
 
+static void sync_caches(const struct region *r, u32 off, u32 size)
+{
+	if (ARCH_SYNC_CORE) {
+		__builtin___clear_cache((char *)r->rw + off, (char *)r->rw + off + size);
+		__builtin___clear_cache((char *)r->rx + off, (char *)r->rx + off + size);
+	}
+}
+
+/* Code that was run and then written anew runs as it was. Uses the first bytes of a region nobody has yet. */
+static bool goes_stale(const struct region *r)
+{
+	u32 (*returns)(void);
+	u32 n, ret = 0;
+
+	memcpy(&returns, &r->rx, sizeof(returns));
+	for (n = 1; n <= 2; n++) {
+		arch_put_return(r->rw, n);
+		sync_caches(r, 0, 8);
+		ret = returns();
+	}
+	return ret != 2;
+}
+
 static bool resume_fault(u64 pc, void *ucv);
 
 static int map_region(struct region *r, u32 size)
@@ -134,8 +166,11 @@ static int map_region(struct region *r, u32 size)
 		errno = -err;
 		goto err_close;
 	}
-	close(fd);
-	*r = (struct region){ .rw = rw, .rx = rx, .size = size, .used = maps, .starts = (u64 *)maps + words };
+	*r = (struct region){ .rw = rw, .rx = rx, .size = size, .used = maps, .starts = (u64 *)maps + words, .fd = fd };
+	if (!goes_stale(r)) {
+		close(fd);
+		r->fd = -1;
+	}
 	return 0;
 err_close:
 	err = errno ? -errno : -ENOMEM;
@@ -191,6 +226,9 @@ static void after_fork_child(void)
 
 static void init(void)
 {
+	/* a kernel without it has to do with what else makes processors start afresh: every change of threads */
+	if (ARCH_SYNC_CORE)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 	init_err = add_region();
 	if (!init_err)
 		init_err = -pthread_atfork(before_fork, after_fork_parent, after_fork_child);
@@ -279,6 +317,19 @@ static struct region *region_of(const void *rx)
 		if ((const u8 *)rx >= regions[i].rx && (const u8 *)rx < regions[i].rx + regions[i].size)
 			return &regions[i];
 	return NULL;
+}
+
+void jit_mem_sync(const struct jit_block *block)
+{
+	const struct region *r = region_of(block->rx);
+	u64 page = (u64)sysconf(_SC_PAGESIZE), from = (u64)(block->rx - r->rx), to = align_up(from + block->size, page);
+
+	sync_caches(r, (u32)from, block->size);
+	if (ARCH_SYNC_CORE)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	from &= ~(page - 1);
+	if (r->fd >= 0)
+		mmap((void *)(r->rx + from), to - from, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, r->fd, (off_t)from);
 }
 
 /* Granules from .. from + n of the block become free; their bytes trap from now on. */

@@ -11,17 +11,16 @@
 
 struct jit_knobs jit_knobs;
 
-static const struct jit_target *native_target(void)
-{
-	if (jit_target_x86_64.native)
-		return &jit_target_x86_64;
-	return jit_target_arm64.native && jit_target_arm64.emit ? &jit_target_arm64 : NULL;
-}
+/* What a compilation asks of every instruction, worked out once a target. */
+struct jit_table {
+	struct jit_size by_op[ISA_OP_MAX];
+	/* The same by code: of its one row, or of the one with off 0; else not known, and isa_decode() says which row it is. */
+	struct jit_size by_code[256];
+};
 
-static struct jit_size sizes[ISA_OP_MAX]; /* of the native target's rows; what a compilation asks of every instruction */
-/* The same by code: of its one row, or of the one with off 0; else not known, and isa_decode() says which row it is. */
-static struct jit_size by_code[256];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct jit_target *const targets[] = { &jit_target_x86_64, &jit_target_arm64 };
+static struct jit_table tables[ARRAY_SIZE(targets)];
+static pthread_once_t once = PTHREAD_ONCE_INIT, tables_once = PTHREAD_ONCE_INIT;
 static int init_err;
 
 static bool is_plain(enum isa_op op)
@@ -56,24 +55,43 @@ static struct jit_size size_of(const struct jit_target *target, enum isa_op op)
 	return size;
 }
 
-static void init(void)
+static void make_table(const struct jit_target *target, struct jit_table *table)
 {
-	const struct jit_target *target = native_target();
 	int op;
 
-	init_err = target ? jit_mem_init() : -EOPNOTSUPP;
-	if (init_err)
-		return;
 	for (op = 0; op < ISA_OP_MAX; op++) {
 		const struct isa_info *info = &isa_info[op];
 		struct jit_size size = size_of(target, op);
 
-		sizes[op] = size;
+		table->by_op[op] = size;
 		size.known = size.claimed && (info->sel == ISA_F_NONE || (info->sel == ISA_F_OFF && !info->val));
 		size.off_0 = info->sel == ISA_F_OFF;
 		if (size.known)
-			by_code[info->code] = size;
+			table->by_code[info->code] = size;
 	}
+}
+
+static void make_tables(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(targets); i++)
+		make_table(targets[i], &tables[i]);
+}
+
+static const struct jit_table *table_of(const struct jit_target *target)
+{
+	u32 i = 0;
+
+	pthread_once(&tables_once, make_tables);
+	while (targets[i] != target)
+		i++;
+	return &tables[i];
+}
+
+static void init(void)
+{
+	init_err = jit_mem_init();
 }
 
 int jit_available(void)
@@ -193,8 +211,8 @@ static const struct jit_size *look_up(const struct jit *j, const struct bpf_insn
 {
 	int op = isa_decode(insn);
 
-	if (op >= 0 && sizes[op].claimed)
-		return &sizes[op];
+	if (op >= 0 && j->table->by_op[op].claimed)
+		return &j->table->by_op[op];
 	if (op < 0)
 		jit_refuse(j, pc, "unknown instruction", "");
 	else
@@ -210,6 +228,7 @@ static int look_at_all(struct jit *j, struct jit_sub *sub, u32 *ret_last)
 {
 	const struct bpf_insn *insns = j->text->insns;
 	const struct insn_fact *facts = j->text->facts;
+	const struct jit_size *by_code = j->table->by_code;
 	u32 pc, start = sub->start, end = sub->end, regs = 0, any_cold = 0, bound = 0;
 	struct jit_insn *all = j->insn;
 	int err;
@@ -385,7 +404,7 @@ static int make_image(struct jit *j)
 	j->image->insn_off = (u32 *)(j->image + 1);
 	j->image->sub_off = j->image->insn_off + n;
 	j->image->head.impl = &jit_impl;
-	return exec_make_funcs(j->prog, subs);
+	return 0;
 }
 
 static int make_lists(struct jit *j)
@@ -402,16 +421,8 @@ static int make_lists(struct jit *j)
 
 static int emit(struct jit *j)
 {
-	u64 size = j->bound + (u64)j->max_fixups * sizeof(*j->fixup);
-	int err = size < U32_MAX / 4 ? jit_mem_alloc((u32)size, &j->block) : -ENOMEM;
+	int err;
 
-	if (err) {
-		if (j->log)
-			strbuf_puts(j->log, "no memory for its code\n");
-		return err == -ENOMEM ? -ENOSPC : err;
-	}
-	j->code = j->block.rw + sizeof(struct jit_head);
-	j->addr = (u64)j->block.rx + sizeof(struct jit_head);
 	j->far = jit_knobs.far;
 	err = j->target->emit(j);
 	if (err == -ERANGE && !j->far) {
@@ -423,11 +434,36 @@ static int emit(struct jit *j)
 	return err;
 }
 
+/* Bytes its code may need, the table of faults included; 0: more than there can be. */
+static u32 size_of_all(const struct jit *j)
+{
+	u64 size = j->bound + (u64)j->max_fixups * sizeof(*j->fixup);
+
+	return size < U32_MAX / 4 ? (u32)size : 0;
+}
+
+static int emit_to_stay(struct jit *j)
+{
+	u32 size = size_of_all(j);
+	int err = size ? jit_mem_alloc(size, &j->block) : -ENOMEM;
+
+	if (err) {
+		if (j->log)
+			strbuf_puts(j->log, "no memory for its code\n");
+		return err == -ENOMEM ? -ENOSPC : err;
+	}
+	j->code = j->block.rw + sizeof(struct jit_head);
+	j->addr = (u64)j->block.rx + sizeof(struct jit_head);
+	return emit(j);
+}
+
 static void publish(struct jit *j)
 {
 	struct jit_head *head = (struct jit_head *)j->block.rw;
 	u32 fixups = (u32)align_up(sizeof(*head) + j->len, 4), used = fixups + j->nr_fixups * sizeof(*j->fixup);
 	struct prog *prog = j->prog;
+	u32 s;
+	u64 at;
 
 	/* emitters may write a little beyond what they count */
 	memset(j->code + j->len, 0xcc, min_of((u32)16, (u32)(j->block.size - sizeof(*head) - j->len)));
@@ -437,6 +473,13 @@ static void publish(struct jit *j)
 	head->nr_fixups = j->nr_fixups;
 	__atomic_store_n(&head->magic, JIT_MAGIC, __ATOMIC_RELEASE);
 	jit_mem_trim(&j->block, used);
+	jit_mem_sync(&j->block);
+	for (s = 0; s < j->text->nr_subprogs; s++) {
+		if (!j->sub[s].thunk)
+			continue;
+		at = j->addr + j->sub[s].thunk;
+		memcpy(&prog->funcs[s].call, &at, sizeof(at));
+	}
 	j->image->block = j->block;
 	j->image->len = j->len;
 	prog->image = j->image;
@@ -455,9 +498,30 @@ static void image_free(struct prog *prog)
 	prog->image = NULL;
 }
 
-static int prepare(struct prog *prog, struct strbuf *log)
+static int compile(struct jit *j, int (*emit_somewhere)(struct jit *j))
 {
-	struct jit j = { .target = native_target(), .prog = prog, .text = exec_text(prog), .log = log };
+	int err;
+
+	j->table = table_of(j->target);
+	err = analyze(j);
+	if (!err)
+		err = make_image(j);
+	if (!err)
+		err = make_lists(j);
+	if (!err)
+		err = emit_somewhere(j);
+	return err;
+}
+
+static void scratch_free(struct jit *j)
+{
+	free(j->ref);
+	free(j->scratch);
+}
+
+int jit_prepare(struct prog *prog, struct strbuf *log)
+{
+	struct jit j = { .target = jit_native, .prog = prog, .text = exec_text(prog), .log = log };
 	int err = jit_available();
 
 	if (err) {
@@ -465,13 +529,9 @@ static int prepare(struct prog *prog, struct strbuf *log)
 			strbuf_printf(log, "no code memory on this system: %s\n", strerror(-err));
 		return err;
 	}
-	err = analyze(&j);
+	err = exec_make_funcs(prog, j.text->nr_subprogs);
 	if (!err)
-		err = make_image(&j);
-	if (!err)
-		err = make_lists(&j);
-	if (!err)
-		err = emit(&j);
+		err = compile(&j, emit_to_stay);
 	if (!err) {
 		publish(&j);
 		prog->image_free = image_free;
@@ -479,26 +539,68 @@ static int prepare(struct prog *prog, struct strbuf *log)
 		jit_mem_free(&j.block);
 		free(j.image);
 	}
-	free(j.ref);
-	free(j.scratch);
+	scratch_free(&j);
 	return err;
+}
+
+static void tell(const struct jit_image *image, const struct prog *text, const char *arch, const u8 *code,
+		 struct exec_jit_info *ret_info)
+{
+	*ret_info = (struct exec_jit_info){
+		.arch = arch,
+		.code = code,
+		.len = image->len,
+		.text = text,
+		.insn_off = image->insn_off,
+		.sub_off = image->sub_off,
+	};
 }
 
 void jit_info(const struct prog *prog, struct exec_jit_info *ret_info)
 {
 	const struct jit_image *image = prog->image;
 
-	*ret_info = (struct exec_jit_info){
-		.arch = native_target()->arch,
-		.code = image->block.rx + sizeof(struct jit_head),
-		.len = image->len,
-		.text = exec_text(prog),
-		.insn_off = image->insn_off,
-		.sub_off = image->sub_off,
-	};
+	tell(image, exec_text(prog), jit_native->arch, image->block.rx + sizeof(struct jit_head), ret_info);
 }
 
-const struct exec_impl jit_impl = {
-	.caps = &jit_target_x86_64.caps,
-	.prepare = prepare,
-};
+/* ---- for another machine ---- */
+
+/* Behind the image, which is what the caller frees. It will not run, but is aimed as if it ran where code of here does. */
+static int emit_to_show(struct jit *j)
+{
+	u32 size = size_of_all(j), head = sizeof(*j->image) + (j->text->nr_insns + j->text->nr_subprogs) * sizeof(u32);
+	struct jit_image *image = size ? realloc(j->image, (u64)head + size) : NULL;
+
+	if (!image)
+		return -ENOMEM;
+	image->insn_off = (u32 *)(image + 1);
+	image->sub_off = image->insn_off + j->text->nr_insns;
+	j->image = image;
+	j->code = (u8 *)image + head;
+	j->addr = (u64)jit_prepare & ~(u64)(JIT_GRANULE - 1);
+	return emit(j);
+}
+
+int jit_show(const struct prog *prog, const char *arch, struct exec_jit_info *ret_info, void **ret_mem, struct strbuf *log)
+{
+	/* only publishing changes the program */
+	struct jit j = { .prog = (struct prog *)prog, .text = exec_text(prog), .log = log };
+	u32 i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(targets); i++)
+		if (!strcmp(targets[i]->arch, arch))
+			j.target = targets[i];
+	if (!j.target)
+		return -ENOENT;
+	err = compile(&j, emit_to_show);
+	if (!err) {
+		j.image->len = j.len;
+		tell(j.image, j.text, j.target->arch, j.code, ret_info);
+		*ret_mem = j.image;
+	} else {
+		free(j.image);
+	}
+	scratch_free(&j);
+	return err;
+}

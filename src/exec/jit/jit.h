@@ -3,6 +3,8 @@
  * The compilers: what they share (jit.c), their memory (codemem.c), what profilers are told (perf.c), and one folder a
  * machine behind struct jit_target.
  *
+ * Every compiler is built on every machine: the machine's own makes code that runs, the others' is for show.
+ *
  * A compilation is a few flat passes and one malloc; native code is written once, straight to where it stays:
  *   1. jit.c walks over the text: operation, jump targets, loop heads, cold runs, what each subprogram uses, and an upper
  *      bound of the size of every instruction's code. The bounds decide which jumps forward are short: no second round.
@@ -33,6 +35,8 @@ struct jit_block {
 int jit_mem_init(void);
 /* size bytes, 64-byte aligned, all trapping; 0 or -ENOMEM. */
 int jit_mem_alloc(u32 size, struct jit_block *ret_block);
+/* What was written to it runs from now on, on every processor; to be called before anybody can enter it. */
+void jit_mem_sync(const struct jit_block *block);
 /* Gives back what is beyond used bytes. */
 void jit_mem_trim(struct jit_block *block, u32 used);
 /* No thread may run it any more. Takes an empty block. */
@@ -84,6 +88,7 @@ struct jit_sub {
 	bool cold;	 /* has cold code */
 	u32 bound;	 /* struct jit_target's sub_bound */
 	u32 entry;	 /* offset of its first instruction, thunks passed; the target's */
+	u32 thunk;	 /* the same of what bpf_func.call calls; 0: nothing; the target's */
 	u8 depth;	 /* frames from an entry to it, itself included; 0: never called */
 };
 
@@ -95,9 +100,12 @@ struct jit_image {
 	u32 *sub_off;  /* by subprogram */
 };
 
+struct jit_table;
+
 /* A compilation. */
 struct jit {
 	const struct jit_target *target;
+	const struct jit_table *table; /* the target's sizes */
 	struct prog *prog;	 /* whose functions the code refers to */
 	const struct prog *text;
 	struct strbuf *log;
@@ -126,9 +134,9 @@ struct jit {
 
 /* A place in the code that gets the distance to something not emitted when it was. */
 struct jit_ref {
-	u32 at;		  /* offset of the field, which is the end of its instruction */
+	u32 at;		  /* offset of the field (x86-64: the end of its instruction; arm64: the instruction) */
 	u32 to;		  /* slot, or subprogram */
-	u8 size;	  /* bytes: 1, 4 */
+	u8 size;	  /* of the field in bytes: 1, 4 */
 	bool sub;
 };
 
@@ -159,7 +167,7 @@ struct jit_size {
 struct jit_target {
 	const char *arch;
 	const struct caps caps;
-	bool native; /* of this machine */
+	u16 elf_machine;
 	/* Upper bound of the code of an instruction. op is claimed; fact NULL: no tail call. */
 	u8 (*bound)(enum isa_op op, const struct bpf_insn *insn, const struct insn_fact *fact);
 	u8 throw_bound; /* the same of what an exit needs more in a program that can throw */
@@ -172,11 +180,18 @@ struct jit_target {
 
 extern const struct jit_target jit_target_x86_64, jit_target_arm64;
 
+/* Of this machine; in its target.c. */
+extern const struct jit_target *const jit_native;
 extern const struct exec_impl jit_impl;
+
+/* exec_impl.prepare */
+int jit_prepare(struct prog *prog, struct strbuf *log);
 
 /* 0: programs can be compiled here; -errno why not. */
 int jit_available(void);
 void jit_info(const struct prog *prog, struct exec_jit_info *ret_info);
+/* exec_jit_show() */
+int jit_show(const struct prog *prog, const char *arch, struct exec_jit_info *ret_info, void **ret_mem, struct strbuf *log);
 
 /* Why a program cannot be compiled, for the log; -EOPNOTSUPP. */
 int jit_refuse(const struct jit *j, u32 pc, const char *what, const char *name);

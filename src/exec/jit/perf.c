@@ -60,7 +60,7 @@ static void put(int fd, const void *p, size_t n)
 
 static void open_dump(void)
 {
-	struct dump_header h = { .magic = DUMP_MAGIC, .version = 1, .total_size = sizeof(h), .elf_machine = 62 /* x86-64 */ };
+	struct dump_header h = { .magic = DUMP_MAGIC, .version = 1, .total_size = sizeof(h), .elf_machine = jit_native->elf_machine };
 	char name[64];
 	void *marker;
 

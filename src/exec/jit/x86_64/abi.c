@@ -45,13 +45,12 @@ struct x86_mem jit_x86_counter(const struct x86 *c)
 static void emit_func_thunk(struct x86 *c)
 {
 	static const u8 from[] = { RSI, RDX, RCX, R8, R9 };
-	u64 at = c->j->addr + x86_off(c);
 	u32 i;
 
+	c->sub->thunk = x86_off(c);
 	for (i = 0; i < ARRAY_SIZE(from); i++)
 		if (c->sub->args & 2 << i)
 			c->p = x86_mov(c->p, 8, x86_of[1 + i], from[i]);
-	memcpy(&c->j->prog->funcs[c->sub_nr].call, &at, sizeof(at));
 }
 
 /* push %fs:tail_calls; movq $0, %fs:tail_calls; call body; pop %fs:tail_calls; ret */

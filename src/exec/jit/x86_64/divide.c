@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Division by a register; by a constant: reciprocal.c.
+ * Division by a register; by a constant: divide_k.c.
  *
  * div wants rdx:rax and gives quotient and remainder there, so both may have to be kept: in TMP and TMP2 as far as the
  * divisor leaves them, else on the stack. Division by 0, and by -1 where signed, are stubs that leave in rax or rdx what

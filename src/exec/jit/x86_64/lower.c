@@ -2,12 +2,13 @@
 /*
  * What each row of insn.def is on x86-64: one small function a row, jit_x86_lower_<row>(), most of them one line that names
  * the function of a family. Here stand arithmetic, moves and control; memory.c has loads, stores and atomics, divide.c and
- * reciprocal.c divisions. The table at the end is made from insn.def: a row of a kind that is claimed and has no function
+ * divide_k.c divisions. The table at the end is made from insn.def: a row of a kind that is claimed and has no function
  * anywhere does not build.
  *
  * Emission keeps two bits of knowledge that make code shorter: how many bits of a register can be other than zero, so
  * that nothing is cleared twice, and of which register the flags tell. Both are forgotten where control joins.
  */
+#include "exec/jit/claims.h"
 #include "exec/jit/x86_64/x86_int.h"
 
 /* ---- sums and logic ---- */
@@ -536,34 +537,8 @@ X86_ROW(EXIT)
 
 /* ---- the table ---- */
 
-/* kinds that are claimed; a row of theirs without jit_x86_lower_<row>() ends the build */
-#define CLAIM_ALU(name)	      [ISA_##name] = jit_x86_lower_##name,
-#define CLAIM_NEG	      CLAIM_ALU
-#define CLAIM_MOV	      CLAIM_ALU
-#define CLAIM_PERCPU	      CLAIM_ALU
-#define CLAIM_TLS	      CLAIM_ALU
-#define CLAIM_END	      CLAIM_ALU
-#define CLAIM_LD_IMM64	      CLAIM_ALU
-#define CLAIM_LDX	      CLAIM_ALU
-#define CLAIM_ST	      CLAIM_ALU
-#define CLAIM_STX	      CLAIM_ALU
-#define CLAIM_LOAD_ACQ	      CLAIM_ALU
-#define CLAIM_STORE_REL	      CLAIM_ALU
-#define CLAIM_ATOMIC	      CLAIM_ALU
-#define CLAIM_JA	      CLAIM_ALU
-#define CLAIM_JMP	      CLAIM_ALU
-#define CLAIM_MAY_GOTO	      CLAIM_ALU
-#define CLAIM_EXIT	      CLAIM_ALU
-#define CLAIM_CALL(name)      CLAIM_##name
-#define CLAIM_CALL_HELPER     [ISA_CALL_HELPER] = jit_x86_lower_CALL_HELPER,
-#define CLAIM_CALL_SUBPROG    [ISA_CALL_SUBPROG] = jit_x86_lower_CALL_SUBPROG,
-#define CLAIM_CALL_KFUNC      [ISA_CALL_KFUNC] = jit_x86_lower_CALL_KFUNC,
-/* not claimed: no arenas, no packet loads */
-#define CLAIM_CAST(name)
-#define CLAIM_LD_ABS(name)
-#define CLAIM_LD_IND(name)
-
+#define JIT_LOWER(name) jit_x86_lower_##name
 const x86_lower jit_x86_rows[ISA_OP_MAX] = {
-#define OP(name, kind, ...) CLAIM_##kind(name)
+#define OP(name, kind, ...) JIT_CLAIM_##kind(name)
 #include "isa/insn.def"
 };

@@ -132,12 +132,15 @@ static int emit(struct jit *j)
 const struct jit_target jit_target_x86_64 = {
 	.arch = "x86_64",
 	.caps = { .name = "jit", .can = CAP_PERCPU | CAP_TLS | CAP_DIRECT | CAP_COLD },
-#if defined(__x86_64__)
-	.native = true,
-#endif
+	.elf_machine = 62,
 	.bound = jit_x86_bound,
 	.sub_bound = jit_x86_sub_bound,
 	.throw_bound = X86_UNKEEP,
 	.emit = emit,
 	.claims = claims,
 };
+
+#if defined(__x86_64__)
+const struct jit_target *const jit_native = &jit_target_x86_64;
+const struct exec_impl jit_impl = { .caps = &jit_target_x86_64.caps, .prepare = jit_prepare };
+#endif

@@ -121,7 +121,7 @@ static inline void x86_set_zero(struct x86 *c, u8 d)
 u32 jit_x86_and_imm(struct x86 *c, u8 d, u8 w, s32 imm);
 void jit_x86_mul_imm(struct x86 *c, u8 w, u8 dst, u8 src, s32 imm);
 
-/* reciprocal.c: BPF register d divided by v (of w bytes, not 0), or the remainder, without dividing. */
+/* divide_k.c: BPF register d divided by v (of w bytes, not 0), or the remainder, without dividing. */
 u32 jit_x86_divide_k(struct x86 *c, u32 pc, u8 w, bool sign, bool mod);
 
 /* flow.c: a jump (cc -1: always) to a slot. */

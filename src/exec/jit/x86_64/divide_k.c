@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Division by a constant as a multiplication: a division takes 10 to 20 cycles, this 4 to 8.
- *
- * Let d not be a power of two, 2^k < d < 2^(k+1), and n < 2^b. For a shift s let m = floor(2^s / d) + 1 and
- * e = m * d - 2^s, 0 < e < d. Then n * m / 2^s = n / d + n * e / (d * 2^s), and its floor is floor(n / d) as long as the
- * second term stays below 1 / d: n * e < 2^s, for which e <= 2^(s - b) is enough.
- *
- * b <= 32: one 64-bit product. With s = 64 - b + k, m <= 2^(64-b), so n * m < 2^64. Where e is too large for that (only
- * b = 32: otherwise 2^(s-b) >= 2^(k+2)), m' = m - 1 falls short by r = 2^s mod d = d - e < 2^k, and
- * floor((n + 1) * m' / 2^s) is right: (n + 1) * r <= 2^32 * 2^k = 2^s.
- * b > 32: the upper half of a 128-bit product, s = 64 + k, m < 2^64. Where e is too large (only b = 64), an even d has its
- * zeros shifted out of n first, which leaves b < 64; for an odd one s is one more, e <= 2^(k+1) always holds and m has 65
- * bits: 2^64 + m'. With t = floor(n * m' / 2^64) the sum n + t may need 65 bits as well, ((n - t) >> 1) + t is half of it.
- *
- * Signed, |n| <= 2^(W-1): e <= 2^(s-W+1) is what is needed, and s = W + k always gives it. The floor of a negative
- * product is one below the quotient, which the sign of n, subtracted, makes good; d < 0 only turns the result.
- */
+// Division by a constant as a multiplication, with the numbers of reciprocal.c.
+#include "exec/jit/reciprocal.h"
 #include "exec/jit/x86_64/x86_int.h"
 
 struct divisor {
@@ -29,32 +14,12 @@ struct divisor {
 
 static void reciprocal(struct divisor *by)
 {
-	u8 k = x86_bits_of(by->v) - 1, s = by->bits <= 32 ? 64 - by->bits + k : 64 + k;
-	unsigned __int128 one = 1;
-	u64 e;
+	struct jit_reciprocal r = jit_reciprocal(by->v, by->bits);
 
-	by->m = (u64)((one << s) / by->v) + 1;
-	e = (u64)(by->m * by->v - (u64)(one << s));
-	if (by->bits <= 32) {
-		by->more = e > 1ULL << (s - by->bits);
-		by->m -= by->more;
-		/* the shorter it is the better it fits an instruction */
-		for (; !(by->m & 1); by->m >>= 1)
-			s--;
-		by->shift = s;
-	} else if (e <= 1ULL << (s - by->bits)) {
-		by->shift = s - 64;
-	} else if (!(by->v & 1)) {
-		by->pre = __builtin_ctzll(by->v);
-		by->bits -= by->pre;
-		by->v >>= by->pre;
-		reciprocal(by);
-		by->v <<= by->pre;
-	} else {
-		by->more = true;
-		by->shift = s - 64;
-		by->m = (u64)((one << 64 << k) / by->v * 2 + ((one << 64 << k) % by->v * 2 >= by->v)) + 1;
-	}
+	by->m = r.m;
+	by->pre = r.pre;
+	by->shift = r.shift;
+	by->more = r.more;
 }
 
 /* r -= q * |divisor|; q is lost. */
@@ -273,7 +238,7 @@ static void divide_signed_32(struct x86 *c, struct divisor *by)
 {
 	u8 k = x86_bits_of(by->v) - 1, r = by->r;
 
-	by->m = (1ULL << (32 + k)) / by->v + 1;
+	by->m = jit_reciprocal_signed(by->v, 4);
 	c->p = x86_rr(c->p, 8, 0x63, TMP, r); /* movsxd */
 	mul_64(c, TMP, TMP, by->m, TMP2);
 	c->p = x86_shift_imm(c->p, 8, X86_SAR, TMP, 32 + k);
@@ -298,7 +263,7 @@ static void divide_signed_64(struct x86 *c, struct divisor *by, u32 pc)
 	u8 k = x86_bits_of(by->v) - 1;
 	struct wide w;
 
-	by->m = (u64)(((unsigned __int128)1 << (64 + k)) / by->v) + 1;
+	by->m = jit_reciprocal_signed(by->v, 8);
 	w = mul_wide(c, by, pc, true);
 	if (by->m >> 63) /* it was taken for m - 2^64 */
 		c->p = x86_alu(c->p, 8, X86_ADD, w.hi, w.n);
