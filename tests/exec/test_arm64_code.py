@@ -47,13 +47,45 @@ def pure_rows():
         return re.findall(r'ROW\((\w+),[^\n]*,\s*1\)', f.read())
 
 
+# bpf/bench/compute.bpf.c for a C compiler: the same functions, with bpf_loop() as the loop it is
+NATIVE = """
+#include <linux/types.h>
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#include "bench/bench.h"
+struct bench_count count;
+static __u64 cells[256];
+#define COMPUTE_CALL() 0
+#define COMPUTE_CELL(at) (&cells[at])
+#include "bench/compute.h"
+struct compute_data data;
+struct loop { __u64 x; };
+static __always_inline void add(__u64 *p, __u64 v) { __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
+#define ROW(name, text, pure) \\
+	long name##_each(__u32 index, void *ctx) \\
+	{ struct loop *l = ctx; l->x = compute_##name(&data, l->x + index); return 0; } \\
+	int name##_run(void *ctx) \\
+	{ \\
+		struct loop l = { .x = count.base }; \\
+		for (__u32 i = 0; i < 100; i++) if (name##_each(i, &l)) break; \\
+		add(&count.hits, 100); add(&count.important, 0); add(&count.sum, 0); add(&count.want, 0); add(&count.misses, 0); \\
+		count.sum = l.x; \\
+		return 0; \\
+	}
+COMPUTE_ROWS(ROW)
+"""
+
+
 def gcc_sizes(tmp):
-    """Bytes of bench/native.c's loop over each computation."""
+    """Bytes of each program: its function, and the function of its loop."""
     out = os.path.join(tmp, 'native.o')
-    subprocess.run([gcc, '-O2', '-std=gnu11', '-D_GNU_SOURCE', '-I', SOURCE, '-I', f'{SOURCE}/src', '-I', f'{SOURCE}/include',
-                    '-I', f'{SOURCE}/bpf', '-c', f'{SOURCE}/bench/native.c', '-o', out], check=True)
+    subprocess.run([gcc, '-O2', '-mno-outline-atomics', '-I', f'{SOURCE}/bpf', '-x', 'c', '-', '-c', '-o', out], check=True,
+                   input=NATIVE, text=True, cwd=tmp)
     nm = subprocess.run([gcc.removesuffix('gcc') + 'nm', '-S', out], check=True, capture_output=True, text=True).stdout
-    return {m[2]: int(m[1], 16) for m in re.finditer(r'^[0-9a-f]+ ([0-9a-f]+) t loop_(\w+)', nm, re.M)}
+    sizes = {}
+    for m in re.finditer(r'^[0-9a-f]+ ([0-9a-f]+) T (\w+)_(?:each|run)$', nm, re.M):
+        sizes[m[2]] = sizes.get(m[2], 0) + int(m[1], 16)
+    return sizes
 
 
 def code(path):
@@ -63,7 +95,7 @@ def code(path):
         print('1..0 # SKIP no disassembler for arm64')
         sys.exit(0)
     all_words = [w for f in funcs for w in words(f)]
-    ok(p.returncode == 0 and len(all_words) > 10, f'{name} is compiled', p.stderr)
+    ok(p.returncode == 0 and len(all_words) >= 3, f'{name} is compiled', p.stderr)
     bad = [n for _, n in all_words if n['text'] in ('.byte', '') or len(n['bytes']) != 8]
     ok(not bad, f'{name}: {len(all_words)} words, each an instruction', bad[:5])
     bad = [(text, n) for text, n in all_words if text and re.match(r'blr? ', n['text']) and ' call ' not in f' {text}']

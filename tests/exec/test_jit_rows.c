@@ -178,7 +178,7 @@ static int mem_one(enum isa_op op, u8 d, u8 s, s16 off, s32 imm)
 	return differs(isa_info[op].name, insn, regs, want);
 }
 
-static void memory(void)
+static void memory(const char *how)
 {
 	static const s16 offs[] = { 0, 8, 127, 128, -128, -129, 32767, -32768 };
 	int op, bad = 0, rows = 0;
@@ -198,7 +198,7 @@ static void memory(void)
 						bad += mem_one(op, d, s, offs[i], info->sel == ISA_F_IMM ? info->val :
 							       info->kind == ISA_K_ST ? imms[rnd() % ARRAY_SIZE(imms)] : 0);
 	}
-	ok(!bad && rows >= 50, "%d rows of memory, every pair of registers, near and far: as interpreted", rows);
+	ok(!bad && rows >= 50, "%d rows of memory, every pair of registers, near and far: as interpreted, %s", rows, how);
 }
 
 static int jump_one(enum isa_op op, u8 d, u8 s, s32 imm, u64 a, u64 b)
@@ -265,6 +265,7 @@ int main(void)
 	alu("as this processor does it");
 	jit_knobs.no_features = true;
 	alu("without its extensions");
+	memory("without its extensions");
 	jit_knobs.no_features = false;
 	jit_knobs.slow_div = true;
 	alu("with short divisions where they do");
@@ -272,7 +273,7 @@ int main(void)
 	jit_knobs.no_fuse = true;
 	alu("each for itself");
 	jit_knobs.no_fuse = false;
-	memory();
+	memory("as this processor does it");
 	jumps();
 	return tap_done();
 }

@@ -10,21 +10,26 @@
  */
 #include "exec/jit/match.h"
 
-#define DEAD_LOOK 24 /* instructions */
+#define DEAD_LOOK 24 /* instructions, of all paths together */
 
-bool jit_dead(const struct jit *j, const struct jit_sub *sub, u32 pc, u8 reg)
+static bool is_dead(const struct jit *j, const struct jit_sub *sub, u32 pc, u8 reg, u32 *left)
 {
-	u32 n;
-
-	for (n = 0; n < DEAD_LOOK && pc < sub->end; n++) {
+	while (pc < sub->end && *left) {
 		const struct bpf_insn *insn = &j->text->insns[pc];
 		enum isa_op op = j->insn[pc].op;
 
+		--*left;
 		switch (isa_info[op].kind) {
-		case ISA_K_JMP:
-		case ISA_K_JA:
 		case ISA_K_MAY_GOTO:
 			return false;
+		case ISA_K_JMP:
+			if (isa_regs_read(op, insn) & 1 << reg || !is_dead(j, sub, pc + 1, reg, left))
+				return false;
+			pc += isa_jump_off(insn);
+			break;
+		case ISA_K_JA:
+			pc += isa_jump_off(insn);
+			break;
 		case ISA_K_EXIT:
 			return reg != 0;
 		case ISA_K_CALL:
@@ -42,6 +47,13 @@ bool jit_dead(const struct jit *j, const struct jit_sub *sub, u32 pc, u8 reg)
 		pc += isa_slots(insn->code);
 	}
 	return false;
+}
+
+bool jit_dead(const struct jit *j, const struct jit_sub *sub, u32 pc, u8 reg)
+{
+	u32 left = DEAD_LOOK;
+
+	return is_dead(j, sub, pc, reg, &left);
 }
 
 /* ---- rotations ---- */

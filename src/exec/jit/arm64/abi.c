@@ -5,7 +5,7 @@
  * A subprogram is a C function of r1..r5 (x0..x4) that returns r0 in x0: BPF-to-BPF calls and calls of helpers are plain
  * calls. Within it r0 is x7, which a return moves. Before it stand, where it needs them, thunks that fall into it:
  *   entry(prog, ctx)		 of the program: moves ctx to x0; a program with tail calls counts them anew
- *   func->call(func, r1..r5)	 of a function that is passed by pointer: moves everything down by one
+ *   func->call(func, r1..r5)	 of a function that is passed by pointer: moves what is read down by one
  *
  * The frame, of a fixed size below what the stack pointer was: at its top the BPF stack, so that r10 is sp + frame_size and
  * needs no register; at its bottom x29 and x30, if anything is called, with x29 pointing to them as profilers want it; the
@@ -16,6 +16,7 @@
  * called this function, and a subprogram's tail call returns to the subprogram's caller.
  */
 #include "exec/jit/arm64/arm64_int.h"
+#include "exec/jit/match.h"
 
 #include "env/env.h"
 
@@ -30,7 +31,7 @@ u32 jit_a64_sub_bound(const struct jit *j, const struct jit_sub *sub)
 
 	if (sub == j->sub)
 		words += j->tail_calls ? 17 : 1;
-	else if (sub->by_pointer || info->is_cb)
+	else if (sub->by_pointer)
 		words += 5;
 	if (info->reads_stale && stack)
 		words += 1 + (u32)align_up(info->stack_depth, 32) / 32 + 1;
@@ -46,7 +47,7 @@ static void emit_func_thunk(struct a64 *c)
 
 	c->sub->thunk = a64_off(c);
 	for (i = 0; i < 5; i++)
-		if (c->sub->args & 2 << i)
+		if (c->sub->args & 2 << i && !jit_dead(c->j, c->sub, c->sub->start, 1 + i))
 			put(c, a64_mov(8, X0 + i, X0 + i + 1));
 }
 
@@ -175,14 +176,14 @@ void jit_a64_enter(struct a64 *c, u32 nr)
 	c->sub = &j->sub[nr];
 	plan_frame(c);
 	j->image->sub_off[nr] = a64_off(c);
-	if (nr && (c->sub->by_pointer || j->text->subprogs[nr].is_cb))
+	if (nr && c->sub->by_pointer)
 		emit_func_thunk(c);
 	if (!nr) {
 		u64 body;
 
 		if (j->tail_calls)
 			emit_counting_thunk(c);
-		else
+		else if (!c->frame_size || !jit_dead(j, c->sub, c->sub->start, 1)) /* no instruction begins at 0 */
 			put(c, a64_mov(8, X0, X1));
 		if (c->keeps)
 			jit_a64_pad(c);

@@ -46,6 +46,8 @@ struct a64 {
 	u8 bits[ISA_NR_REGS]; /* of the register's value, all above are 0 */
 	/* the next instruction finds the value of its dst in this BPF register still: the move before it was left out */
 	u8 via; /* A64_NONE: in dst */
+	/* and its result goes to this BPF register: the move behind it is left out as well. A64_NONE: to dst */
+	u8 to;
 	const u8 *result; /* if this is where code is emitted, the word before does nothing but set r0 */
 };
 
@@ -123,6 +125,15 @@ static inline u8 a64_dst(struct a64 *c, u32 pc)
 	return via == A64_NONE ? c->insns[pc].dst_reg : via;
 }
 
+/* The BPF register that gets its result; of sums and logic, which are all that asks. */
+static inline u8 a64_out(struct a64 *c, u8 d)
+{
+	u8 to = c->to;
+
+	c->to = A64_NONE;
+	return to == A64_NONE ? d : to;
+}
+
 /* The upper half becomes 0. */
 static inline void a64_zext(struct a64 *c, u8 d)
 {
@@ -151,11 +162,12 @@ void jit_a64_call_sub(struct a64 *c, u32 sub);
 
 /*
  * fuse.c: slots done, 0 if nothing fits. From a move on; from a sum or shift of 64 bits that an address may begin with;
- * from a shift by a constant of the value in BPF register n. Of a product, BPF register d = rn * rm: slots beyond its own.
+ * from a shift by a constant of the value in BPF register n; from a constant of two slots. Of a product, BPF register d = rn * rm: slots beyond its own.
  */
 u32 jit_a64_fuse_mov(struct a64 *c, u32 pc, u8 w);
 u32 jit_a64_fuse_sum(struct a64 *c, u32 pc);
 u32 jit_a64_fuse_shift(struct a64 *c, u32 pc, u8 w, enum a64_shift op, u8 n);
+u32 jit_a64_fuse_const(struct a64 *c, u32 pc);
 u32 jit_a64_fuse_mul(struct a64 *c, u32 pc, u8 w, u8 d, u8 rn, u8 rm);
 
 /* abi.c */

@@ -133,6 +133,33 @@ u32 jit_a64_fuse_sum(struct a64 *c, u32 pc)
 	return at + 1 - pc;
 }
 
+/* d = constant; d += s; then what is at d + off: at s from a constant that has the distance in it */
+u32 jit_a64_fuse_const(struct a64 *c, u32 pc)
+{
+	const struct bpf_insn *sum = &c->insns[pc + 2], *use = sum + 1;
+	const struct isa_info *info;
+	u8 d = c->insns[pc].dst_reg, rd = a64_def(c, d), index, t;
+	bool sx;
+
+	if (!a64_joins(c, pc + 2) || !a64_joins(c, pc + 3) || c->in[pc + 2].op != ISA_ADD64_X || sum->dst_reg != d ||
+	    sum->src_reg == d || !is_last_access(c, pc + 3, d))
+		return 0;
+	info = &isa_info[c->in[pc + 3].op];
+	sx = BPF_MODE(info->code) == BPF_MEMSX;
+	index = jit_a64_use(c, sum->src_reg, TMP3);
+	jit_a64_set(c, rd, jit_imm64(c->j, pc) + (u64)(s64)use->off);
+	a64_wrote(c, d, 64);
+	if (info->kind == ISA_K_LDX) {
+		t = use->dst_reg;
+		put(c, a64_mem_reg(info->width, sx ? A64_LDRS : A64_LDR, a64_def(c, t), rd, index, false));
+		a64_wrote(c, t, sx ? 64 : info->width * 8);
+	} else {
+		t = stored(c, pc + 3);
+		put(c, a64_mem_reg(info->width, A64_STR, t, rd, index, false));
+	}
+	return 4;
+}
+
 /* ---- shifts ---- */
 
 /* n <<= k; n >>= m, or s>>=: a field of n, extended, or its low bits moved up */
@@ -280,10 +307,30 @@ static bool reads_via(const struct a64 *c, u32 pc, u8 w, u8 s)
 	return false;
 }
 
+/* Behind the sum at pc, d = s op x, what it goes on to: t = d, and d is not read again. t, or A64_NONE. */
+static u8 moves_on(const struct a64 *c, u32 pc, u8 d)
+{
+	const struct bpf_insn *mov = &c->insns[pc + 1];
+	u8 code = c->insns[pc].code;
+
+	if (BPF_CLASS(code) != BPF_ALU64 || !a64_joins(c, pc + 1) || c->in[pc + 1].op != ISA_MOV64_X || mov->src_reg != d ||
+	    mov->dst_reg == d || !dead(c, pc + 2, d))
+		return A64_NONE;
+	switch (BPF_OP(code)) {
+	case BPF_ADD:
+	case BPF_SUB:
+	case BPF_OR:
+	case BPF_AND:
+	case BPF_XOR:
+		return mov->dst_reg;
+	}
+	return A64_NONE;
+}
+
 u32 jit_a64_fuse_mov(struct a64 *c, u32 pc, u8 w)
 {
 	u8 d = c->insns[pc].dst_reg, s = c->insns[pc].src_reg;
-	u32 done;
+	u32 done, moved;
 
 	if (!a64_joins(c, pc + 1))
 		return 0;
@@ -293,5 +340,7 @@ u32 jit_a64_fuse_mov(struct a64 *c, u32 pc, u8 w)
 	if (done || c->insns[pc + 1].dst_reg != d || !reads_via(c, pc + 1, w, s))
 		return done;
 	c->via = s;
-	return 1 + jit_a64_rows[c->in[pc + 1].op](c, pc + 1);
+	c->to = moves_on(c, pc + 1, d);
+	moved = c->to != A64_NONE;
+	return 1 + jit_a64_rows[c->in[pc + 1].op](c, pc + 1) + moved;
 }

@@ -49,8 +49,7 @@ static u8 bin_bits(enum bin op, u8 a, u8 b, u8 w)
 static u32 bin_reg(struct a64 *c, u32 pc, u8 w, enum bin op)
 {
 	const struct bpf_insn *insn = &c->insns[pc];
-	u8 d = insn->dst_reg, s = insn->src_reg, n, rd = a64_def(c, d), rn, rm, bits;
-	u8 *before = c->p;
+	u8 d = insn->dst_reg, s = insn->src_reg, n, rd, rn, rm, bits, *before = c->p;
 	u32 done;
 
 	if (op == BIN_ADD && w == 8 && c->via == A64_NONE) {
@@ -61,6 +60,8 @@ static u32 bin_reg(struct a64 *c, u32 pc, u8 w, enum bin op)
 	n = a64_dst(c, pc);
 	if (s == d)
 		s = n;
+	d = a64_out(c, d);
+	rd = a64_def(c, d);
 	if (s == n && (op == BIN_XOR || op == BIN_SUB))
 		return a64_set_zero(c, d);
 	bits = bin_bits(op, min_of(c->bits[n], (u8)(w * 8)), min_of(c->bits[s], (u8)(w * 8)), w);
@@ -108,7 +109,7 @@ static u32 and_imm(struct a64 *c, u8 d, u8 n, u8 w, s32 imm)
 static u32 bin_imm(struct a64 *c, u32 pc, u8 w, enum bin op)
 {
 	const struct bpf_insn *insn = &c->insns[pc];
-	u8 d = insn->dst_reg, rd = a64_def(c, d), n, bits, *before = c->p;
+	u8 d = insn->dst_reg, rd, n, bits, *before = c->p;
 	s64 imm = insn->imm;
 	u32 done;
 
@@ -118,6 +119,8 @@ static u32 bin_imm(struct a64 *c, u32 pc, u8 w, enum bin op)
 			return done;
 	}
 	n = a64_dst(c, pc);
+	d = a64_out(c, d);
+	rd = a64_def(c, d);
 	if (op == BIN_AND)
 		return and_imm(c, d, n, w, insn->imm);
 	if (!imm)
@@ -343,6 +346,10 @@ A64_ROW(BSWAP64) { return swap(c, pc, 64); }
 
 static u32 ld_imm64(struct a64 *c, u32 pc)
 {
+	u32 done = jit_a64_fuse_const(c, pc);
+
+	if (done)
+		return done;
 	mov_imm(c, pc, jit_imm64(c->j, pc));
 	return 2;
 }

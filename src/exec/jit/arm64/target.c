@@ -98,7 +98,7 @@ static int aim(struct jit *j)
 static int emit(struct jit *j)
 {
 	struct a64 c = { .p = j->code, .j = j, .insns = j->text->insns, .in = j->insn, .off = j->image->insn_off,
-			 .fuse = !jit_knobs.no_fuse, .via = A64_NONE,
+			 .fuse = !jit_knobs.no_fuse, .via = A64_NONE, .to = A64_NONE,
 			 .near = !j->far && j->bound <= a64_reach(A64_CBZ), .near_bit = !j->far && j->bound <= a64_reach(A64_TBZ) };
 	u32 s;
 
