@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 inlay, gcc, objects = sys.argv[1], sys.argv[2], sys.argv[3:]
-SOURCE = os.environ['SOURCE_ROOT']
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 2.0
 run = 0
 failed = False

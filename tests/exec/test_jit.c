@@ -62,7 +62,7 @@ static void protection(void)
 	fclose(f);
 	is_int(both, 0, "no address is both writable and executable");
 	ok(run == 1 && written >= 1, "code is written through one mapping and run through another");
-	ok(llabs((long long)code_of(prog) - (long long)exec_prepare) < 1LL << 31, "and is within reach of a near call");
+	ok(llabs((long long)code_of(prog) - (long long)exec_prepare) < (long long)ARCH_CALL_REACH, "and is within reach of a near call");
 	bare_free(prog);
 }
 

@@ -27,7 +27,7 @@ u32 jit_a64_sub_bound(const struct jit *j, const struct jit_sub *sub)
 {
 	const struct prog_subprog *info = &j->text->subprogs[sub - j->sub];
 	bool stack = sub->regs & 1 << ISA_REG_FP;
-	u32 words = (stack || sub->may_goto) + (sub->calls ? 2 + 2 : 0) + (sub->may_goto ? 2 : 0);
+	u32 words = 1 + (sub->calls ? 2 : 0) + (sub->regs & 0x3c0 ? 2 : 0) + (sub->may_goto ? 2 : 0);
 
 	if (sub == j->sub)
 		words += j->tail_calls ? 17 : 1;
@@ -91,13 +91,15 @@ static void plan_registers(struct a64 *c, u16 regs)
 {
 	static const u8 fixed[ISA_NR_REGS] = { [0] = X7, [1] = X0, [2] = X1, [3] = X2, [4] = X3, [5] = X4,
 					       [ISA_REG_FP] = TMP4, [ISA_REG_AX] = X5 };
+	/* what nobody verified may read in a function what its caller left in r6 to r9 */
+	bool anyone = !c->record && (!c->sub_nr || c->j->prog->verified_insns);
 	u8 r;
 
 	memcpy(c->reg, fixed, sizeof(fixed));
 	c->nr_saved = 0;
 	for (r = 6; r <= 9; r++) {
-		c->reg[r] = c->record ? X19 + (r - 6) : X12 + (r - 6);
-		if (c->record && regs & 1 << r)
+		c->reg[r] = (anyone ? X12 : X19) + (r - 6);
+		if (!anyone && regs & 1 << r)
 			c->saved[c->nr_saved++] = c->reg[r];
 	}
 }
@@ -124,7 +126,7 @@ static void plan_frame(struct a64 *c)
 /* x19 and on, or back. */
 static void saved_registers(struct a64 *c, bool store)
 {
-	u32 i, at = 16;
+	u32 i, at = c->record ? 16 : 0;
 
 	for (i = 0; i + 1 < c->nr_saved; i += 2, at += 16)
 		put(c, a64_pair(store ? A64_STP : A64_LDP, c->saved[i], c->saved[i + 1], A64_SP, (s32)at));

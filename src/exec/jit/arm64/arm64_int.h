@@ -177,7 +177,7 @@ void jit_a64_leave(struct a64 *c);	   /* undoes the prologue; a ret or br follow
 void jit_a64_tail_call(struct a64 *c);
 /* throw.c: of programs that can throw */
 #define A64_UNKEEP (4 * A64_WORD)  /* jit_a64_unkeep() */
-#define A64_PAD	   (24 * A64_WORD) /* all the others */
+#define A64_PAD	   (26 * A64_WORD) /* all the others, and registers saved for others */
 void jit_a64_pad(struct a64 *c);   /* where throws land; before the program's prologue, whose frame is planned */
 void jit_a64_keep(struct a64 *c);  /* end of the program's prologue, and what undoes it */
 void jit_a64_unkeep(struct a64 *c);
