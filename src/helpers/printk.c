@@ -35,7 +35,7 @@ static u64 trace_printk(u64 fmt, u64 fmt_size, u64 a1, u64 a2, u64 a3)
 const struct helper_desc helper_trace_printk = {
 	HELPER_IS(trace_printk, 6),
 	.fn = trace_printk,
-	.flags = HELPER_GPL,
+	.flags = HELPER_GPL | HELPER_VARIADIC,
 	.ret = RET_INTEGER,
 	.arg = { ARG_PTR_TO_MEM | MEM_RDONLY, ARG_CONST_SIZE },
 };

@@ -27,6 +27,7 @@ enum helper_flag {
 	HELPER_RET_CPU = 1u << 13,  /* returns a CPU number */
 	HELPER_PURE = 1u << 14,	    /* changes nothing a program can see and reads nothing its arguments point to */
 	HELPER_LOOP = 1u << 15,	    /* bpf_loop: up to r1 times cb(i, r3) until it is not 0; r0 is how often. r4 must be 0 */
+	HELPER_VARIADIC = 1u << 17, /* may read arguments that arg does not name, whatever they are */
 	HELPER_MAP_LOOKUP = 1u << 16, /* map_ops.lookup: what Linux shows of it depends on the map (map_ops.shown) */
 };
 

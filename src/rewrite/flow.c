@@ -68,7 +68,7 @@ static u16 call_reads(const struct prog *prog, u32 pc)
 	u16 regs = 0;
 	u32 i;
 
-	if (prog->insns[pc].src_reg || !helper || helper->flags & HELPER_TAIL_CALL)
+	if (prog->insns[pc].src_reg || !helper || helper->flags & (HELPER_TAIL_CALL | HELPER_VARIADIC))
 		return CALL_ARGS;
 	for (i = 0; i < ARRAY_SIZE(helper->arg); i++)
 		if (helper->arg[i] != ARG_DONTCARE)

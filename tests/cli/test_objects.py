@@ -44,7 +44,7 @@ woken = [json.loads(line) for line in rqs]
 ok(0 < waits <= count['sched_wakeup'], 'the wait histogram holds waits of wake-ups', waits)
 ok(maps['woken_at']['type'] == 'task_storage' and len(maps['woken_at']['entries']) > 5 and
    all(set(e['key']) == {'tid', 'comm'} for e in maps['woken_at']['entries']), 'task storage is listed by task')
-equal([o['printk'] for o in prints], [f'fork number {i + 1}' for i in range(count['sched_process_fork'])],
+equal([o['printk'] for o in prints], [f'fork number {i + 1}, {(i + 1) * 1000003} and {6 - i}' for i in range(count['sched_process_fork'])],
       'bpf_printk() text is shown, in order')
 p = inlay('run', obj('events'), 'count_switch', '-i', HOG, '--maps')
 ok(p.rc == 0 and re.search(rf'^count_switch: {count["sched_switch"]} runs, ', p.out, re.M) and 'count_wakeup:' not in p.out,

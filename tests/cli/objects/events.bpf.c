@@ -85,7 +85,8 @@ SEC("raw_tp/sched_process_fork")
 int say_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	nr_forks++;
-	bpf_printk("fork number %d", (int)nr_forks);
+	/* computed, so that no register happens to hold them already */
+	bpf_printk("fork number %d, %llu and %d", (int)nr_forks, nr_forks * 1000003ULL, 7 - (int)nr_forks);
 	return 0;
 }
 
