@@ -6,14 +6,14 @@ _inlay()
 
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		runqslower|run|check|dump) cmd=$word; break ;;
+		runqslower|run|check|dump|bench|conformance-plugin) cmd=$word; break ;;
 		esac
 	done
 	COMPREPLY=()
 	case $prev in
 	--engine) COMPREPLY=($(compgen -W 'user kernel' -- "$cur")); return ;;
 	--storage) COMPREPLY=($(compgen -W 'task hash hash-noprealloc' -- "$cur")); return ;;
-	--storage-impl) COMPREPLY=($(compgen -W 'slots' -- "$cur")); return ;;
+	--storage-impl) COMPREPLY=($(compgen -W 'jit slots linux-inlined linux-slowpath linux-outlined' -- "$cur")); return ;;
 	--metric) COMPREPLY=($(compgen -W 'auto wakeup waking' -- "$cur")); return ;;
 	--attach) COMPREPLY=($(compgen -W 'auto tp_btf raw_tp' -- "$cur")); return ;;
 	dump) COMPREPLY=($(compgen -W 'bytecode xlated lowered jited' -- "$cur")); return ;;
