@@ -21,9 +21,6 @@
 #define COMPUTE_CELL(at) ((void)(at), (__u64 *)NULL)
 #include "bench/compute.h"
 
-#define LOOPS 10000ULL
-#define FULL  4194304u
-
 /* ---- local-storage: the kernel selftests' local-storage-cache-{seq,int}-get ---- */
 
 static int storage_configure(struct bench_worker *w)
@@ -58,7 +55,7 @@ static void storage_expect(const struct bench_params *p, u64 *hits, u64 *importa
 	u64 i;
 
 	*hits = *important = *sum = 0;
-	for (i = 0; i < LOOPS; i++) {
+	for (i = 0; i < BENCH_LOOPS; i++) {
 		u32 m = i % p->num_maps;
 
 		++*hits;
@@ -163,7 +160,7 @@ static int fill_batch(int fd, const void *keys, const void *values, u32 n)
 static int hash_fill(struct bench_worker *w)
 {
 	static u32 values[BATCH];
-	u32 size = w->p.key_size ?: 4, n = w->p.key_size ? w->p.num_keys : FULL, i, j, part;
+	u32 size = w->p.key_size ?: 4, n = w->p.key_size ? w->p.num_keys : BENCH_FULL, i, j, part;
 	u8 *keys = calloc(BATCH, size), *listed = calloc(BATCH, size);
 	int list = bpf_object__find_map_fd_by_name(w->obj, "list");
 	int fd = bench_inner(w, 0, size, w->inner.max_entries), err = fd < 0 ? fd : 0;
@@ -203,10 +200,10 @@ static int hash_fill(struct bench_worker *w)
 
 static const char *hash_verify(struct bench_worker *w, u64 runs)
 {
-	if (w->count[0] != runs * LOOPS)
+	if (w->count[0] != runs * BENCH_LOOPS)
 		return "hits are not what the definition says";
 	if (w->p.absent)
-		return w->count[4] == runs * LOOPS ? NULL : "a key that is not there was found";
+		return w->count[4] == runs * BENCH_LOOPS ? NULL : "a key that is not there was found";
 	if (w->count[4])
 		return "a key that is there was not found";
 	return w->count[2] == w->count[3] ? NULL : "the values read do not add up";
@@ -223,9 +220,9 @@ static int direct_fill(struct bench_worker *w)
 
 static const char *direct_verify(struct bench_worker *w, u64 runs)
 {
-	if (w->count[0] != runs * LOOPS)
+	if (w->count[0] != runs * BENCH_LOOPS)
 		return "hits are not what the definition says";
-	return w->count[2] && w->count[2] % (runs * LOOPS) == 0 ? NULL : "the values read do not add up";
+	return w->count[2] && w->count[2] % (runs * BENCH_LOOPS) == 0 ? NULL : "the values read do not add up";
 }
 
 /* ---- hashmap-insert, hashmap-full-update, hashmap-lookup ---- */
@@ -248,10 +245,10 @@ static int insert_piece(struct bench_worker *w, int fd)
 	start = bench_cpu_ns();
 	err = bench_run(fd);
 	w->piece_ns = bench_cpu_ns() - start;
-	w->key_base += LOOPS;
+	w->key_base += BENCH_LOOPS;
 	if (err || w->key_base % w->p.num_keys)
 		return err;
-	for (base = w->key_base - w->p.num_keys; base < w->key_base && !err; base += LOOPS) {
+	for (base = w->key_base - w->p.num_keys; base < w->key_base && !err; base += BENCH_LOOPS) {
 		w->count[5] = base;
 		err = bench_run(out);
 	}
@@ -260,7 +257,7 @@ static int insert_piece(struct bench_worker *w, int fd)
 
 static u64 loops_ops(const struct bench_params *p, u64 runs)
 {
-	return runs * LOOPS;
+	return runs * BENCH_LOOPS;
 }
 
 static const char *no_misses(struct bench_worker *w, u64 runs)
@@ -292,7 +289,7 @@ static int full_piece(struct bench_worker *w, int fd)
 
 static const char *all_refused(struct bench_worker *w, u64 runs)
 {
-	return w->count[4] == runs * LOOPS ? NULL : "an update of a full map was taken";
+	return w->count[4] == runs * BENCH_LOOPS ? NULL : "an update of a full map was taken";
 }
 
 static int lookup_fill(struct bench_worker *w)
@@ -395,13 +392,13 @@ static int entry_piece(struct bench_worker *w, int fd)
 		w->piece_ops = ENTRY_RUNS;
 		return bpf_prog_test_run_opts(fd, &t);
 	}
-	w->piece_ops = LOOPS;
+	w->piece_ops = BENCH_LOOPS;
 	prog = bench_prog(w, fd, &obj);
 	if (!prog)
 		return -EBADF;
 	env_enter(w->engine->inlay->env, 0, env_task_self(w->engine->inlay->env));
 	start = bench_cpu_ns();
-	for (i = 0; i < LOOPS; i++)
+	for (i = 0; i < BENCH_LOOPS; i++)
 		prog_run(prog, ctx);
 	w->piece_ns = bench_cpu_ns() - start;
 	if (saved.env)
@@ -430,7 +427,7 @@ static const char *compute_verify(struct bench_worker *w, u64 runs)
 {
 	u64 want;
 
-	return !bench_native_result(w->p.section, LOOPS, &want) || w->count[2] == want ? NULL :
+	return !bench_native_result(w->p.section, BENCH_LOOPS, &want) || w->count[2] == want ? NULL :
 											  "not the answer of the same C code";
 }
 
@@ -442,7 +439,7 @@ static const char *compute_choose(const struct bench_params *p, char *program, s
 
 static int compute_configure(struct bench_worker *w)
 {
-	return bench_set_const(w, "rounds", LOOPS);
+	return bench_set_const(w, "rounds", BENCH_LOOPS);
 }
 
 /* ---- the rows of each benchmark ---- */
@@ -454,7 +451,7 @@ static const struct bench_params storage_rows[] = {
 };
 
 #define KEYS(n) { .num_maps = 1, .num_keys = (n) }
-static const struct bench_params hash_rows[] = { KEYS(10), KEYS(1000), KEYS(10000), KEYS(100000), KEYS(FULL) };
+static const struct bench_params hash_rows[] = { KEYS(10), KEYS(1000), KEYS(10000), KEYS(100000), KEYS(BENCH_FULL) };
 
 #define SIZE(n) { .num_maps = 1, .num_keys = 100000, .key_size = (n) }, \
 		{ .num_maps = 1, .num_keys = 100000, .key_size = (n), .absent = true }
@@ -534,6 +531,9 @@ const struct bench_spec *bench_find(const char *name)
 
 bool bench_params_at(const struct bench_spec *spec, u32 i, struct bench_params *ret)
 {
-	*ret = spec->nr_rows ? spec->rows[i < spec->nr_rows ? i : 0] : (struct bench_params){ 0 };
-	return i < (spec->nr_rows ? spec->nr_rows : 1);
+	if (i < spec->nr_rows)
+		*ret = spec->rows[i];
+	else
+		*ret = (struct bench_params){ 0 };
+	return i < max_of(spec->nr_rows, 1u);
 }

@@ -12,8 +12,6 @@
 
 #include "bench/worker.h"
 
-#define LOOPS	 10000ULL
-#define LARGE	 4194304u /* entries, as the control's */
 #define KEYS	 1000u /* a thread's: the object's num_keys */
 #define THREADS	 2
 #define SMALL	 (4 * THREADS * KEYS) /* a replacement takes its own element before it gives the old one back */
@@ -28,7 +26,7 @@ static const struct {
 	{ "lookup", "update", "table_own", 200, SMALL },
 	/* in a small map keys of both threads have many home groups in common, in a large one hardly any */
 	{ "update", "update", "table_replace", 50, SMALL },
-	{ "update-large", "update", "table_replace", 50, LARGE },
+	{ "update-large", "update", "table_replace", 50, BENCH_FULL },
 };
 
 static u32 kind_of(const struct bench_params *p)
@@ -142,12 +140,12 @@ int bench_threads_piece(struct bench_worker *w, int fd)
 
 u64 bench_threads_ops(const struct bench_params *p, u64 runs)
 {
-	return runs * p->num_threads * kinds[kind_of(p)].runs * LOOPS;
+	return runs * p->num_threads * kinds[kind_of(p)].runs * BENCH_LOOPS;
 }
 
 const char *bench_threads_verify(struct bench_worker *w, u64 runs)
 {
 	if (w->count[4])
 		return "an operation failed";
-	return w->count[0] == runs * w->p.num_threads * (kinds[kind_of(&w->p)].runs + 1) * LOOPS ? NULL : "hits are not what the definition says";
+	return w->count[0] == runs * w->p.num_threads * (kinds[kind_of(&w->p)].runs + 1) * BENCH_LOOPS ? NULL : "hits are not what the definition says";
 }

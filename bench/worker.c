@@ -18,8 +18,6 @@
 
 #include "object.h"
 
-#define BENCH_LOOPS 10000
-
 #define OBJ(name) extern const char bench_obj_##name[], bench_obj_##name##_end[];
 OBJ(storage)
 OBJ(direct)

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 
 #include "bench/bench.h"
+#include "bpf/bench/bench.h"
 
 struct bench_worker {
 	const struct bench_spec *spec;
