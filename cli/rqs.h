@@ -286,6 +286,13 @@ struct rqs_output {
 extern const struct rqs_output rqs_text, rqs_json;
 const struct rqs_output *rqs_output(const struct rqs *rqs);
 extern const char *const rqs_kind_names[RQS_NR_KINDS];
+/* Why it waited, as shown: rqs_kind_names, or "queued" of one that began before the recording. */
+const char *rqs_kind_of(const struct rqs_line *line);
+/*
+ * An open row whose CPU was idle meanwhile, once it has its shares: the task was throttled, or what would have closed or begun
+ * the wait was not recorded, and it did not wait at all.
+ */
+bool rqs_is_doubtful(const struct rqs_line *line);
 
 /* swapper/N for idle, "(unknown)" for tid -1, else comm. buf: at least 24 bytes. */
 const char *rqs_task_name(s32 tid, const char *comm, u32 cpu, char *buf);

@@ -48,12 +48,13 @@ static void print_row(const struct rqs_line *line)
 		printf(",\"cpu\":null");
 	else
 		printf(",\"cpu\":%u", row->cpu);
-	printf(",\"wait_ns\":%llu,\"kind\":\"%s\"", (unsigned long long)row->wait_ns,
-	       line->from_start ? "queued" : rqs_kind_names[row->kind % RQS_NR_KINDS]);
+	printf(",\"wait_ns\":%llu,\"kind\":\"%s\"", (unsigned long long)row->wait_ns, rqs_kind_of(line));
 	if (line->from_start || line->to_end)
 		printf(",\"open\":\"%s\"", !line->to_end    ? "start" :
 					   line->from_start ? "both" :
 							      "end");
+	if (rqs_is_doubtful(line))
+		printf(",\"doubtful\":true");
 	print_ran(line);
 	putchar('}');
 }

@@ -14,6 +14,19 @@ const char *const rqs_kind_names[RQS_NR_KINDS] = {
 	[RQS_REQUEUED] = "requeued", [RQS_MIGRATED] = "migrated",
 };
 
+const char *rqs_kind_of(const struct rqs_line *line)
+{
+	return line->from_start ? "queued" : rqs_kind_names[line->row.kind % RQS_NR_KINDS];
+}
+
+bool rqs_is_doubtful(const struct rqs_line *line)
+{
+	for (u32 i = 0; i < line->ran.nr && (line->from_start || line->to_end); i++)
+		if (!line->ran.s[i].tid && line->ran.s[i].ns)
+			return true;
+	return false;
+}
+
 /* The same buckets as bucket_of() in runqslower.bpf.c. */
 u32 rqs_bucket_of(u64 ns)
 {

@@ -108,7 +108,7 @@ static void print_row(struct rqs *rqs, const struct rqs_line *line)
 {
 	const struct rqs_row *row = &line->row;
 	bool open = line->from_start || line->to_end;
-	char wait[40];
+	char wait[40], kind[16];
 
 	print_time(rqs, row->ts);
 	putchar(' ');
@@ -123,8 +123,8 @@ static void print_row(struct rqs *rqs, const struct rqs_line *line)
 	snprintf(wait, sizeof(wait), "%s%llu.%03llu ms", open ? "≥ " : "",
 		 (unsigned long long)(row->wait_ns / 1000000),
 		 (unsigned long long)(row->wait_ns / 1000 % 1000));
-	printf(" %*s %-9s ", open ? 17 : 15, wait,
-	       line->from_start ? "queued" : rqs_kind_names[row->kind % RQS_NR_KINDS]);
+	snprintf(kind, sizeof(kind), "%s%s", rqs_kind_of(line), rqs_is_doubtful(line) ? "?" : "");
+	printf(" %*s %-10s", open ? 17 : 15, wait, kind);
 	print_ran(line);
 }
 

@@ -3,6 +3,7 @@
 """Rules of runqslower on recordings written for the purpose: losses, placement by the waker, events of one instant."""
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -64,6 +65,28 @@ for storage in ('task', 'hash', 'hash-noprealloc'):
        f"{storage} storage: the waker's own placement is no migration", got, p.err)
     ok((30, 'migrated') in got and (30, 'woken') not in got,
        f'{storage} storage: a move after the waker has left the CPU is one', got, p.err)
+
+# --- an open row whose CPU was idle meanwhile is to be doubted: nobody saw the task being queued, or switched in
+
+idle = [
+    switch(START, 0, 5, 10),
+    switch(START, 1, 6, 0),
+    switch(START + 5_000_000, 0, 10, 20),   # busy all along: 20 did wait
+    switch(START + 6_000_000, 1, 0, 30),    # idle all along: 30's wake-up was missed, or it was throttled
+    wake('sched_wakeup', START + 6_500_000, 1, 30, 40, 1),
+    switch(START + 7_000_000, 1, 30, 0),    # idle, though 40 was woken
+    wake('sched_wakeup', START + 7_500_000, 0, 20, 50, 0),
+    switch(START + 12_000_000, 0, 20, 21, 'R'),
+]
+path = recording('idle', w.perf_data(idle, L))
+p = inlay('runqslower', '-i', path, '--json', '0')
+found = {r['tid']: (r['kind'], r.get('open'), r.get('doubtful', False)) for r in rows_of(p.out)[1]}
+for tid, want in ((20, ('queued', 'start', False)), (30, ('queued', 'start', True)), (40, ('woken', 'end', True)),
+                  (50, ('woken', 'end', False))):
+    equal(found.get(tid), want, f'task {tid}: {want}')
+p = inlay('runqslower', '-i', path, '0')
+ok(re.search(r'^ *\S+ t30 .*≥ +6\.000 ms queued\? +swapper/1 6\.000 ms$', p.out, re.M) and
+   re.search(r'^ *\S+ t20 .*≥ +5\.000 ms queued +t10/10 5\.000 ms$', p.out, re.M), 'in text a ? is behind the kind', p.out, p.err)
 
 # --- losses fail the job when more are lost than allowed
 
