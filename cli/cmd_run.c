@@ -388,6 +388,9 @@ static int with_engine(struct run *r, const struct cli_globals *g, struct record
 	}
 	cli_engine_enter(r->engine);
 	status = load(r);
+	if (!status && r->engine->inlay && r->engine->btf)
+		fprintf(stderr, "inlay: %s runs with the types of --btf: fields that inlay does not fill in read as 0 (without --btf "
+				"a program that wants one is refused)\n", r->obj.path);
 	if (!status)
 		status = rec ? replay_through(r, rec) : run_once(r);
 	if (r->stats_fd > 0)
@@ -402,6 +405,13 @@ out:
 	return status;
 }
 
+/* The option given that a replay has no use for; NULL: none. */
+static const char *not_with_input(const struct run_opts *o)
+{
+	return o->repeat ? "--repeat" : o->data_in ? "--data-in" : o->data_out ? "--data-out" : o->ctx_in ? "--ctx-in" :
+	       o->ctx_out ? "--ctx-out" : NULL;
+}
+
 static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -411,6 +421,9 @@ static int run(const struct cli_globals *g, void *opts, int argc, char **argv)
 	struct recording *rec = NULL;
 	int status = CLI_OK;
 
+	if (r.opts->input && not_with_input(r.opts))
+		return cli_usage(&cmd_run, "%s is for a run on input from files, -i for one on a recording: give one of them",
+				 not_with_input(r.opts));
 	if (cli_object_read(argv[0], &r.obj, &err) ||
 	    (r.opts->input && recording_open(r.opts->input, &ro, &err, &rec))) {
 		cli_progress_clear();

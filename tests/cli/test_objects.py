@@ -121,7 +121,14 @@ ok(lines[0] == 'file,prog,type,verdict,errno,insns,states,reason' and
 rows = [json.loads(line) for line in inlay('check', '--json', obj('refused')).out.splitlines()]
 ok([r['verdict'] for r in rows] == ['success', 'failure'] and 'scalar' in rows[1]['reason'] and '*p' in rows[1]['source'],
    'check --json has verdict, reason and source', rows)
+for opt in ('--repeat', '--data-in', '--data-out', '--ctx-in', '--ctx-out'):
+    p = inlay('run', obj('events'), '-i', HOG, opt, '3')
+    ok(p.rc == 2 and not p.out and opt in p.err and '-i' in p.err, f'run: {opt} and -i are one too many', p.rc, p.err)
 if os.path.exists('/sys/kernel/btf/vmlinux'):
+    p = inlay('run', '--btf', '/sys/kernel/btf/vmlinux', obj('events'), 'count_switch', '-i', HOG)
+    q = inlay('run', obj('events'), 'count_switch', '-i', HOG)
+    ok(p.rc == 0 and p.out.split(' runs')[0] == q.out.split(' runs')[0] and 'read as 0' in p.err and 'read as 0' not in q.err,
+       'run --btf says that what nobody fills in is 0', p.err, q.err)
     p = inlay('check', '--btf', '/sys/kernel/btf/vmlinux', '--btf', '/sys/kernel/btf/vmlinux', obj('once'))
     ok(p.rc == 0 and len(re.findall('accepted', p.out.splitlines()[5])) == 2, 'several --btf make a column each', p.out)
     if not can_bpf():
