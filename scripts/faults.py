@@ -32,12 +32,18 @@ class Fault:
         if not self.old:
             raise ValueError(f'{self.name}: no line to replace')
 
+    def text(self, tree):
+        with open(os.path.join(tree, self.file)) as f:
+            return f.read()
+
+    def places(self, tree):
+        """How often the file in the tree has the lines."""
+        return ('\n' + self.text(tree)).count('\n' + self.old)
+
     def put(self, tree):
         """Changes the file in the tree; gives its old text, or None if the lines are not there once."""
-        path = os.path.join(tree, self.file)
-        with open(path) as f:
-            text = f.read()
-        if ('\n' + text).count('\n' + self.old) != 1:
+        path, text = os.path.join(tree, self.file), self.text(tree)
+        if self.places(tree) != 1:
             return None
         with open(path, 'w') as f:
             f.write(('\n' + text).replace('\n' + self.old, '\n' + self.new)[1:])

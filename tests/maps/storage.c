@@ -281,7 +281,6 @@ static void values(void)
 	struct env_task *task = new_task(40);
 	struct map *map = make_task_map(20);
 	char ones[20], *v, *old;
-	u64 sum = 0, i;
 
 	memset(ones, 0xff, sizeof(ones));
 	rcu_enter();
@@ -298,14 +297,39 @@ static void values(void)
 	is_int(task_storage_remove(map, task), 0, "remove");
 	is_int(task_storage_remove(map, task), -ENOENT, "second remove");
 	rcu_leave();
-	rcu_barrier_all(); /* the memory of both elements is free again */
-	rcu_enter();
-	v = task_storage_get_or_create(map, task, NULL);
-	for (i = 0; i < 20; i++)
-		sum += v[i];
-	is_u64(sum, 0, "without an initial value it is zero, also in memory used before");
-	rcu_leave();
 	env_task_exit(task);
+	obj_put(&map->obj);
+}
+
+/* Elements of many tasks, made and given back, then made again: caches hand out what was used before only after a while. */
+static void zeroed(void)
+{
+	enum { TASKS = 2000, SIZE = 20 };
+	static const char *used[TASKS];
+	struct map *map = make_task_map(SIZE);
+	struct env_task *task[TASKS];
+	char ones[SIZE], *v;
+	u32 i, j, round, again = 0, not_zero = 0;
+
+	memset(ones, 0xff, sizeof(ones));
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < TASKS; i++) {
+			task[i] = new_task(5000 + i);
+			rcu_enter();
+			v = task_storage_get_or_create(map, task[i], round ? NULL : ones);
+			rcu_leave();
+			for (j = 0; round && j < SIZE; j++)
+				not_zero += v[j] != 0;
+			for (j = 0; round && j < TASKS; j++)
+				again += used[j] == v;
+			used[i] = round ? used[i] : v;
+		}
+		for (i = 0; i < TASKS; i++)
+			env_task_exit(task[i]);
+		rcu_barrier_all();
+	}
+	ok(again > TASKS / 4, "%u of %u elements are in memory used before", again, (u32)TASKS);
+	is_u64(not_zero, 0, "and without an initial value all are zero");
 	obj_put(&map->obj);
 }
 
@@ -583,6 +607,7 @@ int main(int argc, char **argv)
 	many_maps();
 	slot_reuse();
 	values();
+	zeroed();
 	dead_owner();
 	create_race();
 	create_and_owner_free();
