@@ -28,6 +28,7 @@ root=$2
 
 log=$root/bare-machine.log
 mkdir -p "$root"
+chmod 755 "$root" # mktemp lets nobody else in, so that in there nobody could run anything
 if [ ! -e "$root/etc/debian_version" ]; then
 	echo "bare-machine: debootstrap bookworm from $mirror ..."
 	debootstrap --variant=minbase bookworm "$root" "$mirror" >"$log" 2>&1 || { tail -3 "$log" >&2; exit 1; }

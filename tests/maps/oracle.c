@@ -373,7 +373,7 @@ int main(int argc, char **argv)
 	f = fopen(path, "r");
 	if (!f) {
 		printf("1..0 # SKIP no recorded answers (oracle/map_behaviour.tsv under INLAY_SHARED)\n");
-		return 77;
+		return 0;
 	}
 	if (inlay_create(NULL, &engine)) {
 		printf("Bail out! no engine\n");
